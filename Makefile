@@ -1,0 +1,45 @@
+# Two commands set everything up by themselves: `make demo` and `make test`.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test lint types layers unit bench clean
+
+demo: $(VENV)/demo.stamp
+	$(BIN)/privee demo
+
+test: lint types layers unit
+
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/dev.stamp
+	$(BIN)/mypy
+
+layers: $(VENV)/dev.stamp
+	$(BIN)/lint-imports
+
+unit: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -q
+
+bench: $(VENV)/dev.stamp
+	$(BIN)/python benchmarks/release.py
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit("privee needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/demo.stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "Setting up $(VENV) (once) ..."
+	$(PIP) -e '.[demo]'
+	@touch $@
+
+$(VENV)/dev.stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "Setting up $(VENV) with the test tools (once; PyTorch makes this take minutes) ..."
+	$(PIP) -e '.[dev]'
+	@touch $@ $(VENV)/demo.stamp
+
+clean:
+	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,57 @@
+"""privee: release joint predictions without giving away the columns behind them.
+
+>>> import privee
+>>> scores = [[0.7, 0.2, 0.1]]
+>>> release = privee.PriveeU(rho=0.1).release(scores)
+>>> privee.ranking(release)
+array([[0, 1, 2]])
+"""
+
+from privee.defenses import (
+    Defense,
+    GaussianNoise,
+    Guarantee,
+    LabelOnly,
+    NoDefense,
+    PriveeU,
+    PriveeUPlus,
+    RankingOnly,
+    Rounding,
+    Temperature,
+    TopK,
+    defense,
+    known_defenses,
+    register,
+)
+from privee.errors import PriveeError, ScoreError, SettingError
+from privee.randomness import Draws, keyed, secure, seeded
+from privee.scores import SUM_TOLERANCE, check_scores, ranking
+from privee.version import __version__
+
+__all__ = [
+    "SUM_TOLERANCE",
+    "Defense",
+    "Draws",
+    "GaussianNoise",
+    "Guarantee",
+    "LabelOnly",
+    "NoDefense",
+    "PriveeError",
+    "PriveeU",
+    "PriveeUPlus",
+    "RankingOnly",
+    "Rounding",
+    "ScoreError",
+    "SettingError",
+    "Temperature",
+    "TopK",
+    "__version__",
+    "check_scores",
+    "defense",
+    "keyed",
+    "known_defenses",
+    "ranking",
+    "register",
+    "secure",
+    "seeded",
+]

@@ -1,0 +1,43 @@
+"""One file per defense, one contract (`base`), one registry."""
+
+from privee.defenses.base import Defense, Guarantee
+from privee.defenses.gaussian_noise import GaussianNoise
+from privee.defenses.label_only import LabelOnly
+from privee.defenses.no_defense import NoDefense
+from privee.defenses.privee_u import PriveeU
+from privee.defenses.privee_u_plus import PriveeUPlus
+from privee.defenses.ranking_only import RankingOnly
+from privee.defenses.registry import defense, known_defenses, register
+from privee.defenses.rounding import Rounding
+from privee.defenses.temperature import Temperature
+from privee.defenses.top_k import TopK
+
+for _cls in (
+    NoDefense,
+    PriveeU,
+    PriveeUPlus,
+    Rounding,
+    GaussianNoise,
+    TopK,
+    Temperature,
+    LabelOnly,
+    RankingOnly,
+):
+    register(_cls)
+
+__all__ = [
+    "Defense",
+    "GaussianNoise",
+    "Guarantee",
+    "LabelOnly",
+    "NoDefense",
+    "PriveeU",
+    "PriveeUPlus",
+    "RankingOnly",
+    "Rounding",
+    "Temperature",
+    "TopK",
+    "defense",
+    "known_defenses",
+    "register",
+]

@@ -1,0 +1,129 @@
+"""The contract every defense keeps.
+
+A defense is a frozen dataclass: its fields are its settings, checked when it is made. It fills in two methods on
+plain (n, K) rows, `_release` and `_estimate`; forms, dtypes and validation are handled here, once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privee.errors import SettingError
+from privee.randomness import Draws, secure
+from privee.scores import check_release, check_rows, to_rows
+from privee.scores.forms import Floats
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """What is proven about a release, and what is not.
+
+    Attributes:
+        proven: one sentence; "none" where nothing is proven.
+        same: which score vectors the proof says cannot be told apart (empty if none).
+        epsilon, delta: differential privacy over `same`; None where no such proof exists.
+        assumptions: what the proof takes for granted.
+        not_covered: what the release still gives away.
+        figures: the numbers behind the sentence.
+    """
+
+    proven: str = "none"
+    same: str = ""
+    epsilon: float | None = None
+    delta: float | None = None
+    assumptions: tuple[str, ...] = ()
+    not_covered: tuple[str, ...] = ()
+    figures: Mapping[str, float] = dataclasses.field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return dataclasses.asdict(self)
+
+
+class Defense(ABC):
+    """Turns scores into a release."""
+
+    name: ClassVar[str]
+    preserves_order: ClassVar[bool] = False
+    summary: ClassVar[str] = ""
+
+    @abstractmethod
+    def _release(self, rows: Floats, sums: NDArray[np.float64], draws: Draws) -> Floats:
+        """Turn valid contiguous (n, K) rows into a new array of the same shape and dtype."""
+
+    @abstractmethod
+    def _estimate(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Undo a release as well as public knowledge allows."""
+
+    @abstractmethod
+    def guarantee(self, n_classes: int) -> Guarantee:
+        """What is proven for this many classes."""
+
+    @overload
+    def release(self, scores: Floats, *, draws: Draws | None = None, check_sum: bool = True) -> Floats: ...
+    @overload
+    def release(self, scores: Any, *, draws: Draws | None = None, check_sum: bool = True) -> Any: ...
+    def release(self, scores: Any, *, draws: Draws | None = None, check_sum: bool = True) -> Any:
+        """Hand out a release in place of the scores.
+
+        Args:
+            scores: one vector (K,) or a batch (n, K), NumPy or torch; float32 and float64 are kept.
+            draws: where randomness comes from; secure draws unless given (`privee.seeded(7)` for experiments).
+            check_sum: False accepts rows that do not sum to one.
+
+        Raises:
+            ScoreError: the scores are not valid; the message names the row.
+        """
+        rows, form = to_rows(scores)
+        sums = check_rows(rows, check_sum=check_sum)
+        return form.restore(self._release(rows, sums, secure() if draws is None else draws))
+
+    @overload
+    def estimate_scores(self, release: Floats) -> Floats: ...
+    @overload
+    def estimate_scores(self, release: Any) -> Any: ...
+    def estimate_scores(self, release: Any) -> Any:
+        """The best public inverse: what an attacker who knows this defense makes of a release.
+
+        It knows the settings, and that scores sum to one; it does not know the draws.
+        """
+        rows, form = to_rows(release)
+        check_release(rows)
+        estimate = self._estimate(rows.astype(np.float64)) if rows.size else rows
+        return form.restore(estimate.astype(rows.dtype, copy=False))
+
+    def settings(self) -> dict[str, Any]:
+        """The settings as plain values; `privee.defense(**settings)` gives the defense back, also through JSON."""
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        values = {field.name: getattr(self, field.name) for field in fields}
+        return {"name": self.name} | {key: list(v) if isinstance(v, tuple) else v for key, v in values.items()}
+
+    @property
+    def spec(self) -> str:
+        """The settings as one string, as the command line takes them: `privee-u:rho=0.1`."""
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        given = [(f.name, getattr(self, f.name)) for f in fields if getattr(self, f.name) != f.default]
+        text = ",".join(f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in given)
+        return f"{self.name}:{text}" if text else self.name
+
+
+def check_positive(**settings: float) -> None:
+    """Refuse settings that are not finite numbers above zero."""
+    for name, value in settings.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
+            raise SettingError(f"{name} must be a number above 0, got {value!r}")
+
+
+def check_whole(smallest: int, largest: int, **settings: int) -> None:
+    """Refuse settings that are not whole numbers in a range."""
+    for name, value in settings.items():
+        if isinstance(value, bool) or not isinstance(value, int) or not smallest <= value <= largest:
+            raise SettingError(f"{name} must be a whole number from {smallest} to {largest}, got {value!r}")

@@ -1,0 +1,32 @@
+"""No defense: the scores themselves. The baseline everything is compared with."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privee.defenses.base import Defense, Guarantee
+from privee.randomness import Draws
+from privee.scores.forms import Floats
+
+
+@dataclasses.dataclass(frozen=True)
+class NoDefense(Defense):
+    """Hands out a copy of the scores."""
+
+    name: ClassVar[str] = "none"
+    preserves_order: ClassVar[bool] = True
+    summary: ClassVar[str] = "hands out the scores as they are"
+
+    def _release(self, rows: Floats, sums: NDArray[np.float64], draws: Draws) -> Floats:
+        return rows.copy()
+
+    def _estimate(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        return rows
+
+    def guarantee(self, n_classes: int) -> Guarantee:
+        """Nothing is hidden."""
+        return Guarantee(not_covered=("everything: the scores are released exactly",))

@@ -1,0 +1,60 @@
+"""Ranking only: the most an order-preserving release can hide."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privee.defenses.base import Defense, Guarantee
+from privee.randomness import Draws
+from privee.scores import ascending, place, rise_where
+from privee.scores.forms import Floats
+
+
+def expected_scores_by_rank(n_classes: int) -> NDArray[np.float64]:
+    """Mean of the sorted entries of a uniformly random probability vector, the largest first."""
+    falling = np.arange(n_classes, 0, -1)
+    return np.cumsum(1.0 / falling)[::-1] / n_classes
+
+
+@dataclasses.dataclass(frozen=True)
+class RankingOnly(Defense):
+    """Places a fresh, uniformly random, sorted probability vector by rank: the ranking and nothing else."""
+
+    name: ClassVar[str] = "ranking-only"
+    preserves_order: ClassVar[bool] = True
+    summary: ClassVar[str] = "a random probability vector in the right order; the ceiling for keeping the ranking"
+
+    def _release(self, rows: Floats, sums: NDArray[np.float64], draws: Draws) -> Floats:
+        order, _ = ascending(rows)
+        out = np.empty_like(rows)
+        # The scores take no part in the repair: even whether two of them were equal must not show.
+        place(out, order, rise_where(None, _rising_probabilities(rows.shape, draws).astype(rows.dtype)))
+        return out
+
+    def _estimate(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        order, _ = ascending(rows)
+        out = np.empty_like(rows)
+        place(out, order, np.broadcast_to(expected_scores_by_rank(rows.shape[1])[::-1], rows.shape))
+        return out
+
+    def guarantee(self, n_classes: int) -> Guarantee:
+        """The release is a function of the ranking and fresh draws."""
+        return Guarantee(
+            proven="the release depends on the ranking alone, however often it is asked for",
+            same="score vectors with the same ranking",
+            epsilon=0.0,
+            delta=0.0,
+            not_covered=("the full ranking",),
+        )
+
+
+def _rising_probabilities(shape: tuple[int, ...], draws: Draws) -> NDArray[np.float64]:
+    """Sorted uniform probability vectors without a sort: spacings of exponentials (Renyi 1953)."""
+    weights = draws.exponential(shape)
+    weights /= weights.sum(axis=1, keepdims=True)
+    weights /= np.arange(shape[1], 0, -1)
+    return np.cumsum(weights, axis=1)

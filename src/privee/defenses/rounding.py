@@ -1,0 +1,45 @@
+"""Rounding: fewer digits."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privee.defenses.base import Defense, Guarantee, check_whole
+from privee.defenses.inverse import condition_on_sum, tighten_by_sum
+from privee.randomness import Draws
+from privee.scores.forms import Floats
+
+
+@dataclasses.dataclass(frozen=True)
+class Rounding(Defense):
+    """Keeps `digits` decimal digits. Classes can merge, so the ranking (and even the winner) can change."""
+
+    name: ClassVar[str] = "rounding"
+    summary: ClassVar[str] = "keeps a few decimal digits; merges classes"
+
+    digits: int
+
+    def __post_init__(self) -> None:
+        check_whole(0, 15, digits=self.digits)
+
+    def _release(self, rows: Floats, sums: NDArray[np.float64], draws: Draws) -> Floats:
+        return np.round(rows, self.digits)
+
+    def _estimate(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        half = 0.5 * 10.0**-self.digits
+        low, high = tighten_by_sum(np.clip(rows - half, 0.0, 1.0), np.clip(rows + half, 0.0, 1.0))
+        return condition_on_sum((low + high) / 2, (high - low) ** 2 / 12, low, high)
+
+    def guarantee(self, n_classes: int) -> Guarantee:
+        """Every score is known to half a unit of the last digit kept."""
+        half = 0.5 * 10.0**-self.digits
+        return Guarantee(
+            proven="score vectors that round to the same digits give the same release",
+            same=f"score vectors with the same digits, that is within {2 * half:g} of each other in every class",
+            not_covered=(f"every score to within {half:g}", "most of the ranking"),
+            figures={"half_width": half},
+        )

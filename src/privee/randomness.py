@@ -1,0 +1,185 @@
+"""Where random draws come from: secure by default, seeded for experiments, keyed for repeatable releases.
+
+All three are one thing, an AES-256-CTR keystream, and differ in the key: fresh from the operating system, derived
+from a seed, or derived from a secret key and a message. A stream is consumed strictly in order, so a batch and its
+rows one by one get the same draws.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import math
+import os
+import threading
+from typing import Any, NoReturn
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+
+from privee.errors import SettingError
+
+_BUFFER_WORDS = 4096
+_ZEROS = bytes(8 * _BUFFER_WORDS)
+_ONE = np.uint64(0x3FF0000000000000)  # the bits of 1.0
+_SHIFT = np.uint64(12)
+_HALF_STEP = 2.0**-53
+
+Shape = int | tuple[int, ...]
+
+
+class Draws:
+    """A stream of random words, and the distributions made from it."""
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """The next `count` 64-bit words, as an array of the caller's own."""
+        raise NotImplementedError
+
+    def uniform(self, shape: Shape) -> NDArray[np.float64]:
+        """Uniform on [0, 1), on a grid of 2**-52; one word each."""
+        raise NotImplementedError
+
+    def open_uniform(self, shape: Shape) -> NDArray[np.float64]:
+        """Uniform on (0, 1): never zero, never one."""
+        return self.uniform(shape) + _HALF_STEP
+
+    def exponential(self, shape: Shape) -> NDArray[np.float64]:
+        """Exponential with mean one; always positive."""
+        return -np.log(self.open_uniform(shape))
+
+    def normal(self, shape: Shape) -> NDArray[np.float64]:
+        """Standard normal, by inverting its distribution function."""
+        from scipy.special import ndtri  # here, so that importing privee stays fast
+
+        return np.asarray(ndtri(self.open_uniform(shape)), dtype=np.float64)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "draws are not copied between processes; make them in the worker, e.g. privee.seeded(7, worker)"
+        )
+
+
+class KeystreamDraws(Draws):
+    """Draws fixed by a 32-byte key. Safe to share between threads; no two calls get the same words."""
+
+    def __init__(self, key: bytes) -> None:
+        self._cipher = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
+        self._lock = threading.Lock()
+        self._buffer = np.empty(0, dtype=np.uint64)
+        self._floats = np.empty(0)
+        self._next = 0
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        with self._lock:
+            if self._next + count <= len(self._buffer):
+                return self._buffer[self._advance(count)].copy()
+            return self._across_buffers(count)
+
+    def uniform(self, shape: Shape) -> NDArray[np.float64]:
+        count = shape if isinstance(shape, int) else math.prod(shape)
+        with self._lock:
+            # A small request is a slice of floats made when the buffer was filled: one vector costs a few microseconds.
+            if self._next + count <= len(self._buffer):
+                return self._floats[self._advance(count)].reshape(shape).copy()
+            return _to_unit(self._across_buffers(count)).reshape(shape)
+
+    def _advance(self, count: int) -> slice:
+        start, self._next = self._next, self._next + count
+        return slice(start, self._next)
+
+    def _across_buffers(self, count: int) -> NDArray[np.uint64]:
+        """The rest of this buffer, whole new blocks, and the start of the next buffer, in the stream's order."""
+        rest = self._buffer[self._next :]
+        bulk, last = divmod(count - len(rest), _BUFFER_WORDS)
+        whole = self._generate(bulk * _BUFFER_WORDS)
+        self._buffer, self._next = self._generate(_BUFFER_WORDS), last
+        self._floats = _to_unit(self._buffer.copy())
+        return np.concatenate([rest, whole, self._buffer[:last]])
+
+    def _generate(self, count: int) -> NDArray[np.uint64]:
+        """Encrypt zeros, a buffer at a time so that they stay in cache. `count` is a multiple of the buffer."""
+        raw = np.empty(8 * count + 16, dtype=np.uint8)
+        for start in range(0, 8 * count, len(_ZEROS)):
+            self._cipher.update_into(_ZEROS, raw[start : start + len(_ZEROS) + 15].data)
+        return raw[: 8 * count].view("<u8").astype(np.uint64, copy=False)
+
+
+def _to_unit(words: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Turn words into floats on [0, 1) in place: 52 of their bits behind the exponent of 1, minus 1."""
+    words >>= _SHIFT
+    words |= _ONE
+    floats = words.view(np.float64)
+    floats -= 1.0
+    return floats
+
+
+class SecureDraws(Draws):
+    """Unpredictable draws, keyed from the operating system.
+
+    Every thread has a stream of its own, replaced after a fork and after `_RENEW_WORDS` words, so neither threads
+    nor workers go on with a stream that somebody else holds.
+    """
+
+    _RENEW_WORDS = 1 << 20
+
+    def __init__(self) -> None:
+        self._own = threading.local()
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        return self._stream(count).words(count)
+
+    def uniform(self, shape: Shape) -> NDArray[np.float64]:
+        return self._stream(shape if isinstance(shape, int) else math.prod(shape)).uniform(shape)
+
+    def _stream(self, count: int) -> KeystreamDraws:
+        own = self._own.__dict__
+        if own.get("left", -1) < count or own["process"] != (os.getpid(), _forks):
+            own["stream"] = KeystreamDraws(os.urandom(32))
+            own["process"] = (os.getpid(), _forks)
+            own["left"] = max(self._RENEW_WORDS, count)
+        own["left"] -= count
+        stream: KeystreamDraws = own["stream"]
+        return stream
+
+    def __reduce__(self) -> Any:
+        return (SecureDraws, ())
+
+    def __repr__(self) -> str:
+        return "SecureDraws()"
+
+
+_forks = 0
+
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
+
+_SECURE = SecureDraws()
+
+
+def secure() -> SecureDraws:
+    """The draws every defense uses unless it is given others."""
+    return _SECURE
+
+
+def seeded(seed: int, *path: int | str) -> KeystreamDraws:
+    """Reproducible draws, for experiments only. `path` names independent streams: `seeded(7, "worker", 3)`.
+
+    Example:
+        >>> bool((seeded(7).uniform(3) == seeded(7).uniform(3)).all())
+        True
+    """
+    name = repr((int(seed), *path)).encode()
+    return KeystreamDraws(hashlib.sha256(b"privee seeded draws v1\0" + name).digest())
+
+
+def keyed(key: bytes, message: bytes) -> KeystreamDraws:
+    """Draws fixed by a secret key and a message: same key and message, same draws; else independent."""
+    if len(key) < 16:
+        raise SettingError(f"a key for draws needs at least 16 bytes, got {len(key)}")
+    return KeystreamDraws(hmac.digest(key, b"privee keyed draws v1\0" + message, "sha256"))

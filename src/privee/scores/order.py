@@ -1,0 +1,107 @@
+"""Ranking, and keeping it to the last bit.
+
+Inside privee rows are handled in *ascending* order of score, because that is what NumPy's fastest sort gives.
+Among equal scores the higher class index comes first there, so that reading a row backwards gives the ranking:
+falling scores, ties keep the lower index first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privee.scores.forms import Floats, to_rows
+
+Flat = NDArray[np.intp]
+
+
+def ranking(scores: Any) -> NDArray[np.intp]:
+    """Classes by falling score, ties keep the lower index first; the first one is exactly `argmax`.
+
+    Example:
+        >>> ranking([0.2, 0.4, 0.4])
+        array([1, 2, 0])
+    """
+    rows, form = to_rows(scores)
+    order, _ = ascending(rows)
+    falling = (order - _row_starts(rows))[:, ::-1]
+    return falling[0] if form.one_vector else falling
+
+
+def ascending(rows: Floats) -> tuple[Flat, Floats]:
+    """Return flat indices that sort each contiguous row, and the sorted rows."""
+    order = rows.argsort(axis=1)
+    if len(rows) > 1:
+        order += _row_starts(rows)
+    values = rows.take(order)
+    rises = _rises(values)
+    if np.count_nonzero(rises) != rises.size:
+        _sort_ties(rows, order, rises)
+    return order, values
+
+
+def place(out: Floats, order: Flat, values: Floats) -> None:
+    """Put values sorted with `ascending` back where their classes are."""
+    out.reshape(-1)[order] = values
+
+
+def rise_where(sorted_scores: Floats | None, values: Floats) -> Floats:
+    """Make ascending `values` rise wherever `sorted_scores` do, changing as few last bits as possible.
+
+    Rounding can merge or swap what the mathematics keeps apart. Each value is moved up by the fewest
+    representable steps that restore the order; equal scores only need not to fall. `None` means rise everywhere.
+    """
+    fine = _rises(values)
+    if np.count_nonzero(fine) == fine.size:  # on booleans this beats all()
+        return values
+    bad = ~fine.all(axis=1)
+    if bad.all():
+        return _lift(sorted_scores, values)
+    values[bad] = _lift(None if sorted_scores is None else sorted_scores[bad], values[bad])
+    return values
+
+
+def _lift(sorted_scores: Floats | None, values: Floats) -> Floats:
+    """The exact repair, in units in the last place.
+
+    With m the values' places on the ladder of floats and d the steps they must rise by, m_k >= m_(k-1) + d_k says
+    that m minus the running sum of d never falls: a running maximum.
+    """
+    ladder = _ladder(values.view(f"i{values.dtype.itemsize}"))
+    steps = np.zeros_like(ladder)
+    must_rise = np.ones(values.shape, dtype=bool) if sorted_scores is None else _rises(sorted_scores)
+    np.cumsum(must_rise[:, :-1], axis=1, out=steps[:, 1:])
+    ladder -= steps
+    np.maximum.accumulate(ladder, axis=1, out=ladder)
+    ladder += steps
+    return _ladder(ladder).view(values.dtype)
+
+
+def _ladder(bits: NDArray[Any]) -> NDArray[Any]:
+    """Between the bits of floats and their places in order: neighbours differ by one, both zeros are 0.
+
+    Its own inverse. Negative floats are a sign bit and a magnitude, so lowest - bits is minus the magnitude.
+    """
+    return np.where(bits < 0, np.iinfo(bits.dtype).min - bits, bits)
+
+
+def _rises(values: Floats) -> NDArray[np.bool_]:
+    """Is each entry below the next one in its row? The last one of a row has nothing to rise to: True."""
+    rises = np.empty(values.shape, dtype=bool)
+    flat = values.reshape(-1)
+    np.less(flat[:-1], flat[1:], out=rises.reshape(-1)[:-1])
+    rises[:, -1] = True
+    return rises
+
+
+def _sort_ties(rows: Floats, order: Flat, rises: NDArray[np.bool_]) -> None:
+    """Only rows that have ties pay for a stable sort."""
+    tied = np.flatnonzero(~rises.all(axis=1))
+    falling = np.argsort(-rows[tied], axis=1, kind="stable")
+    order[tied] = falling[:, ::-1] + (tied * rows.shape[1])[:, None]
+
+
+def _row_starts(rows: Floats) -> NDArray[np.intp]:
+    return np.arange(0, rows.size, rows.shape[1], dtype=np.intp)[:, None]

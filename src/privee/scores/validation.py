@@ -1,0 +1,73 @@
+"""Is this a score array? Checks that cost two passes, and messages that name the row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privee.errors import ScoreError
+from privee.scores.forms import Floats, to_rows
+
+SUM_TOLERANCE = 1e-3
+"""How far a row's sum may be from one: wide enough for scores printed with six digits and 1,000 classes."""
+
+MAX_SUM = 1e9
+"""Largest row sum with `check_sum=False`; keeps every release finite in float32."""
+
+
+def check_scores(scores: Any, *, check_sum: bool = True) -> Floats:
+    """Return the scores as (n, K) rows, or raise a `ScoreError` that says which row is wrong and why.
+
+    Args:
+        scores: one vector (K,) or a batch (n, K); NumPy, torch or nested lists.
+        check_sum: False accepts rows that do not sum to one (up to `MAX_SUM`).
+
+    Example:
+        >>> check_scores([0.2, 0.8]).shape
+        (1, 2)
+    """
+    rows, _ = to_rows(scores)
+    check_rows(rows, check_sum=check_sum)
+    return rows
+
+
+def check_rows(rows: Floats, *, check_sum: bool = True) -> NDArray[np.float64]:
+    """Validate (n, K) rows and return their sums, which the defenses need anyway."""
+    if rows.shape[1] < 2:
+        raise ScoreError(f"scores need at least two classes, got {rows.shape[1]}")
+    sums: NDArray[np.float64] = np.add.reduce(rows, axis=1, dtype=np.float64)
+    if not rows.size:
+        return sums
+    # Written so that a NaN fails the comparison; an infinity shows in the sum.
+    least, most = (1.0 - SUM_TOLERANCE, 1.0 + SUM_TOLERANCE) if check_sum else (0.0, MAX_SUM)
+    lowest, highest = (sums[0], sums[0]) if len(sums) == 1 else (sums.min(), sums.max())
+    if not (lowest >= least and highest <= most) or np.count_nonzero(rows >= 0.0) != rows.size:
+        raise _diagnose(rows, sums, check_sum)
+    return sums
+
+
+def check_release(release: Any) -> None:
+    """A release may hold any finite numbers; refuse what no defense would hand out."""
+    if release.shape[1] < 2:
+        raise ScoreError(f"a release needs at least two classes, got {release.shape[1]}")
+    if not np.isfinite(release).all():
+        row, column = np.argwhere(~np.isfinite(release))[0]
+        raise ScoreError(f"release row {row}, class {column} is not a finite number")
+
+
+def _diagnose(rows: Floats, sums: NDArray[np.float64], check_sum: bool) -> ScoreError:
+    """Name the first offence. Values themselves stay out of the message: messages reach logs."""
+    for bad, what in ((~np.isfinite(rows), "is not a finite number"), (rows < 0, "is negative")):
+        if bad.any():
+            row, column = np.argwhere(bad)[0]
+            return ScoreError(f"row {row}, class {column} {what} ({bad.any(axis=1).sum()} of {len(rows)} rows)")
+    if not check_sum:
+        return ScoreError(f"row {int(np.argmax(sums > MAX_SUM))} sums to more than {MAX_SUM:g}")
+    off = ~(np.abs(sums - 1.0) <= SUM_TOLERANCE)
+    row = int(np.argmax(off))
+    return ScoreError(
+        f"row {row} sums to {sums[row]:.4g}, not to 1 within {SUM_TOLERANCE:g} ({off.sum()} of {len(rows)} rows); "
+        "apply softmax first, or pass check_sum=False (--no-sum-check)"
+    )
