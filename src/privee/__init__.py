@@ -7,6 +7,7 @@
 array([[0, 1, 2]])
 """
 
+from privee import theory
 from privee.defenses import (
     Defense,
     GaussianNoise,
@@ -54,4 +55,5 @@ __all__ = [
     "register",
     "secure",
     "seeded",
+    "theory",
 ]

@@ -55,9 +55,7 @@ class Draws:
         return np.asarray(ndtri(self.open_uniform(shape)), dtype=np.float64)
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "draws are not copied between processes; make them in the worker, e.g. privee.seeded(7, worker)"
-        )
+        raise TypeError("draws are not copied between processes; make them there, e.g. privee.seeded(7, worker)")
 
 
 class KeystreamDraws(Draws):

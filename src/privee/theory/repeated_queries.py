@@ -74,8 +74,10 @@ def rate(scores: Any, defense: RankNoise, estimator: Estimator = "minimum") -> A
 
 def hit_probability(kappa: Any, *, tolerance: float, queries: Any) -> Array:
     """Theorem 4 (exact): the error after T queries is below the tolerance d with probability 1 - (1 - kappa d)^T."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(-np.expm1(np.asarray(queries) * np.log1p(-np.minimum(np.asarray(kappa) * tolerance, 1.0))))
+    reach, count = np.asarray(kappa) * tolerance, np.asarray(queries)
+    sure = reach >= 1.0
+    law = -np.expm1(count * np.log1p(-np.where(sure, 0.0, reach)))
+    return np.asarray(np.where(sure, np.sign(count), law))
 
 
 def expected_error(kappa: Any, *, queries: Any) -> Array:

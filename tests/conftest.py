@@ -1,0 +1,19 @@
+"""Shared helpers: fixed hypothesis settings and score arrays of the kinds models produce."""
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+settings.register_profile("privee", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("privee")
+
+
+def softmax_rows(rows: int, classes: int, spread: float = 3.0, seed: int = 0) -> np.ndarray:
+    logits = np.random.default_rng(seed).normal(size=(rows, classes)) * spread
+    scores = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return scores / scores.sum(axis=1, keepdims=True)
+
+
+@pytest.fixture
+def scores() -> np.ndarray:
+    return softmax_rows(50, 10)
