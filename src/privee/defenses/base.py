@@ -54,6 +54,8 @@ class Defense(ABC):
     name: ClassVar[str]
     preserves_order: ClassVar[bool] = False
     summary: ClassVar[str] = ""
+    example: ClassVar[str] = ""
+    """A spec to show; only needed if there are settings without a default."""
 
     @abstractmethod
     def _release(self, rows: Floats, sums: NDArray[np.float64], draws: Draws) -> Floats:

@@ -54,6 +54,7 @@ class GaussianNoise(Defense):
 
     name: ClassVar[str] = "gaussian"
     summary: ClassVar[str] = "normal noise on every score; breaks the ranking"
+    example: ClassVar[str] = "gaussian:epsilon=0.5"
 
     epsilon: float
     delta: float = 1e-5

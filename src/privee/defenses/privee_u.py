@@ -29,6 +29,7 @@ class PriveeU(RankNoise):
 
     name: ClassVar[str] = "privee-u"
     summary: ClassVar[str] = "rank-assigned uniform noise; keeps the ranking, magnitudes can be estimated back"
+    example: ClassVar[str] = "privee-u:rho=0.1"
 
     rho: float
 

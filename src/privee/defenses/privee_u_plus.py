@@ -28,6 +28,7 @@ class PriveeUPlus(RankNoise):
 
     name: ClassVar[str] = "privee-u+"
     summary: ClassVar[str] = "PRIVEE-U with a strength per rank position; same limits"
+    example: ClassVar[str] = "privee-u+:rho_low=0.1,rho_high=0.9"
 
     _: dataclasses.KW_ONLY
     rho_low: float | None = None

@@ -20,6 +20,7 @@ class Rounding(Defense):
 
     name: ClassVar[str] = "rounding"
     summary: ClassVar[str] = "keeps a few decimal digits; merges classes"
+    example: ClassVar[str] = "rounding:digits=2"
 
     digits: int
 

@@ -29,6 +29,7 @@ class Temperature(Defense):
     name: ClassVar[str] = "temperature"
     preserves_order: ClassVar[bool] = True
     summary: ClassVar[str] = "flattens or sharpens; anyone can undo it"
+    example: ClassVar[str] = "temperature:temperature=2"
 
     temperature: float
 

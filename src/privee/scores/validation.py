@@ -48,26 +48,30 @@ def check_rows(rows: Floats, *, check_sum: bool = True) -> NDArray[np.float64]:
     return sums
 
 
-def check_release(release: Any) -> None:
+def check_release(release: Floats) -> None:
     """A release may hold any finite numbers; refuse what no defense would hand out."""
     if release.shape[1] < 2:
         raise ScoreError(f"a release needs at least two classes, got {release.shape[1]}")
-    if not np.isfinite(release).all():
-        row, column = np.argwhere(~np.isfinite(release))[0]
-        raise ScoreError(f"release row {row}, class {column} is not a finite number")
+    finite = np.isfinite(release)
+    if not finite.all():
+        raise _at(~finite, "is not a finite number")
 
 
 def _diagnose(rows: Floats, sums: NDArray[np.float64], check_sum: bool) -> ScoreError:
     """Name the first offence. Values themselves stay out of the message: messages reach logs."""
     for bad, what in ((~np.isfinite(rows), "is not a finite number"), (rows < 0, "is negative")):
         if bad.any():
-            row, column = np.argwhere(bad)[0]
-            return ScoreError(f"row {row}, class {column} {what} ({bad.any(axis=1).sum()} of {len(rows)} rows)")
+            return _at(bad, what)
     if not check_sum:
-        return ScoreError(f"row {int(np.argmax(sums > MAX_SUM))} sums to more than {MAX_SUM:g}")
-    off = ~(np.abs(sums - 1.0) <= SUM_TOLERANCE)
-    row = int(np.argmax(off))
+        return ScoreError(f"sums to more than {MAX_SUM:g}", row=int(np.argmax(sums > MAX_SUM)))
+    row = int(np.argmax(~(np.abs(sums - 1.0) <= SUM_TOLERANCE)))
     return ScoreError(
-        f"row {row} sums to {sums[row]:.4g}, not to 1 within {SUM_TOLERANCE:g} ({off.sum()} of {len(rows)} rows); "
-        "apply softmax first, or pass check_sum=False (--no-sum-check)"
+        f"sums to {sums[row]:.4g}, not to 1 within {SUM_TOLERANCE:g}; "
+        "apply softmax first, or pass check_sum=False (--no-sum-check)",
+        row=row,
     )
+
+
+def _at(bad: NDArray[np.bool_], what: str) -> ScoreError:
+    row, column = np.argwhere(bad)[0]
+    return ScoreError(what, row=int(row), column=int(column))

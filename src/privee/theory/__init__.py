@@ -10,6 +10,7 @@ from privee.theory.preservation import (
     distance_bounds,
     operator_norm_bound,
     order_is_kept,
+    rows_in_order,
     schedule_keeps_order,
     sharp_distance_bounds,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "rate",
     "reconstruction_interval",
     "relative_rate",
+    "rows_in_order",
     "schedule_keeps_order",
     "sharp_distance_bounds",
     "smallest_budget",

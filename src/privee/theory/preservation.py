@@ -33,18 +33,25 @@ def apply_transform(rows: Array, transform: Transform = "householder") -> Array:
 
 
 def order_is_kept(scores: Any, release: Any) -> bool:
-    """Lemma 2: the release has the ranking of the scores, and c_i > c_j gives p_i > p_j.
+    """Lemma 2: the release has the ranking of the scores, and c_i > c_j gives p_i > p_j, in every row.
 
     It holds with probability one in real numbers; privee's releases keep it always, in floating point. This checks it
-    on given arrays: walking down the scores' ranking, the release may never rise, and must fall where scores fall;
-    where it stays level, the lower class index comes first.
+    on given arrays, see `rows_in_order`.
+    """
+    return bool(rows_in_order(scores, release).all())
+
+
+def rows_in_order(scores: Any, release: Any) -> NDArray[np.bool_]:
+    """Which rows of a release keep the order of the scores.
+
+    Walking down the scores' ranking, the release must fall; it may stay level only between equal scores, which the
+    ranking lists by class index.
     """
     before, after = to_rows(scores)[0], to_rows(release)[0]
     order = ranking(before)
     c, p = np.take_along_axis(before, order, axis=1), np.take_along_axis(after, order, axis=1)
-    falls = p[:, :-1] > p[:, 1:]
-    level_by_index = (p[:, :-1] == p[:, 1:]) & (c[:, :-1] == c[:, 1:])
-    return bool((falls | level_by_index).all())
+    level = (p[:, :-1] == p[:, 1:]) & (c[:, :-1] == c[:, 1:])
+    return np.asarray(((p[:, :-1] > p[:, 1:]) | level).all(axis=1))
 
 
 def schedule_keeps_order(sigma_by_rank: Array) -> bool:

@@ -1,0 +1,5 @@
+"""`python -m privee`."""
+
+from privee.cli import main
+
+main()

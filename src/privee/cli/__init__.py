@@ -1,0 +1,15 @@
+"""The command line: one file per command group, no logic here."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Entry point of the `privee` command."""
+    try:
+        from privee.cli.app import run
+    except ModuleNotFoundError as error:
+        print(f"privee: the command line needs {error.name}: pip install 'privee[cli]'", file=sys.stderr)
+        sys.exit(1)
+    sys.exit(run())

@@ -1,0 +1,66 @@
+"""The application: collects the commands, and turns every failure into one line and an exit code."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from privee.cli import budget, defenses, protect
+from privee.cli.output import print_error
+from privee.errors import PriveeError
+from privee.version import __version__
+
+BAD_INPUT, INTERRUPTED = 2, 130
+
+app = typer.Typer(
+    name="privee",
+    help="Release joint predictions without giving away the columns behind them.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+app.command("protect")(protect.protect)
+app.command("budget")(budget.budget)
+app.command("defenses")(defenses.defenses)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"privee {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Release joint predictions without giving away the columns behind them."""
+
+
+def run() -> int:
+    """Run the command line and return its exit code."""
+    try:
+        code = app(standalone_mode=False)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except (PriveeError, OSError) as error:
+        print_error(_words(error))
+        return BAD_INPUT
+    except Exception as error:
+        if not hasattr(error, "format_message"):
+            raise
+        print_error(f"{error.format_message()} (see --help)")
+        return BAD_INPUT
+    if code == INTERRUPTED:
+        print_error("interrupted; no unfinished file is left behind")
+    return code if isinstance(code, int) else 0
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'system'}: {error.strerror}"
+    return str(error)

@@ -1,0 +1,34 @@
+"""Where commands write: results to standard output, everything else to standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    print(json.dumps(value, indent=2, allow_nan=False))
+
+
+def print_error(message: str) -> None:
+    """One clear line."""
+    print(f"privee: {' '.join(message.split())}", file=sys.stderr)
+
+
+@contextmanager
+def progress_bar(text: str) -> Iterator[Any]:
+    """A bar with time left on a terminal, silence elsewhere; call what it yields with (done, size)."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, disable=not err.is_terminal, transient=True) as bar:
+        task = bar.add_task(text, total=None)
+        yield lambda done, size: bar.update(task, completed=done, total=size)

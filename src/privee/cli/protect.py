@@ -1,0 +1,61 @@
+"""`privee protect`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privee.cli.output import out, print_json, progress_bar
+from privee.data.protect import Summary, protect_file
+from privee.defenses import defense as make_defense
+from privee.randomness import seeded
+
+
+def protect(
+    file: Annotated[Path, typer.Argument(help="Scores: .csv, .tsv, .parquet or .npy, one row per record.")],
+    out_file: Annotated[Path, typer.Option("--out", "-o", help="Where the releases go, same formats.")],
+    defense: Annotated[str, typer.Option("--defense", "-d", help="Name and settings; see `privee defenses`.")],
+    id_columns: Annotated[
+        list[str] | None,
+        typer.Option("--id", help="Column to keep as it is; repeatable, patterns allowed. `id` and `*_id` always are."),
+    ] = None,
+    scores: Annotated[
+        list[str] | None, typer.Option(help="Score columns, if not all others; repeatable, patterns allowed.")
+    ] = None,
+    delimiter: Annotated[str, typer.Option(help="CSV delimiter, if not a comma.")] = "",
+    sum_check: Annotated[bool, typer.Option(help="Refuse rows that do not sum to 1 (within 0.001).")] = True,
+    seed: Annotated[int | None, typer.Option(help="Reproducible draws, for experiments only.")] = None,
+    force: Annotated[bool, typer.Option("--force", "-f", help="Replace the output file if it exists.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Summary as JSON.")] = False,
+) -> None:
+    """Replace the scores in a file by releases. Files larger than memory are fine.
+
+    Example: `privee protect scores.csv --defense privee-u:rho=0.1 --out releases.csv`
+    """
+    chosen = make_defense(defense)
+    with progress_bar(f"protecting {file.name}") as progress:
+        summary = protect_file(
+            file,
+            out_file,
+            chosen,
+            keep=id_columns or (),
+            scores=scores or (),
+            delimiter=delimiter,
+            draws=None if seed is None else seeded(seed),
+            check_sum=sum_check,
+            force=force,
+            progress=progress,
+        )
+    if as_json:
+        print_json({"defense": chosen.settings(), "out": str(out_file), "seed": seed} | summary.as_dict())
+    else:
+        _tell(summary, chosen.spec, out_file)
+
+
+def _tell(summary: Summary, spec: str, out_file: Path) -> None:
+    ranking, label = (n / summary.rows for n in (summary.rows_with_ranking_kept, summary.rows_with_label_kept))
+    moved = summary.mean_l1_moved
+    out.print(f"{out_file}: {summary.rows:,} rows, {summary.classes} classes, {spec}", markup=False)
+    out.print(f"ranking kept {ranking:.1%}, predicted class kept {label:.1%}, mean L1 moved {moved:.3g}")

@@ -1,0 +1,1 @@
+"""Data in files: score files that are protected row by row."""

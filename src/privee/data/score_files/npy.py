@@ -1,0 +1,64 @@
+"""NumPy's own file format: one array, no names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from privee.data.score_files.blocks import BYTES_PER_BLOCK, Block
+from privee.errors import PriveeError
+from privee.scores import to_rows
+
+MAP_FROM_BYTES = 1 << 26
+
+
+class NpyReader:
+    """A .npy file; large ones are mapped, not loaded."""
+
+    score_names: list[str] | None = None
+    column_order: list[str] | None = None
+
+    def __init__(self, path: Path) -> None:
+        large = path.stat().st_size > MAP_FROM_BYTES
+        try:
+            array = np.load(path, mmap_mode="r" if large else None, allow_pickle=False)
+        except (ValueError, EOFError, OSError):
+            raise PriveeError("this is not a readable .npy file of numbers") from None
+        if not isinstance(array, np.ndarray) or array.ndim not in (1, 2):
+            raise PriveeError("expected one vector (K,) or a batch (n, K) in the .npy file")
+        self.one_vector = array.ndim == 1
+        self._array = array[None] if self.one_vector else array
+        self.size, self.done = len(self._array), 0
+
+    def blocks(self) -> Iterator[Block]:
+        rows = max(1, BYTES_PER_BLOCK // (8 * max(1, self._array.shape[1])))
+        for start in range(0, len(self._array), rows):
+            block, _ = to_rows(self._array[start : start + rows])
+            self.done = start + len(block)
+            yield Block(block)
+
+
+class NpyWriter:
+    """Writes the header when the first block is known, then rows as they come."""
+
+    def __init__(self, path: Path, rows: int, one_vector: bool) -> None:
+        self._path, self._rows, self._one_vector = path, rows, one_vector
+        self._file = path.open("wb")
+        self._started = False
+
+    def write(self, block: Block) -> None:
+        scores = block.scores
+        if block.kept is not None:
+            raise PriveeError("a .npy file has no place for id columns; write CSV or Parquet")
+        if not self._started:
+            shape = (scores.shape[1],) if self._one_vector else (self._rows, scores.shape[1])
+            descr = np.lib.format.dtype_to_descr(scores.dtype)
+            header = {"descr": descr, "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(self._file, header)
+            self._started = True
+        self._file.write(np.ascontiguousarray(scores).data)
+
+    def close(self) -> None:
+        self._file.close()

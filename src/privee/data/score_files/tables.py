@@ -1,0 +1,148 @@
+"""CSV and Parquet, through Arrow."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as arrow_parquet
+
+from privee.data.score_files.blocks import BYTES_PER_BLOCK, ROWS_PER_BLOCK, Block
+from privee.data.score_files.columns import Columns, choose_columns
+from privee.errors import PriveeError
+from privee.scores.forms import Floats
+
+
+class CsvReader:
+    """A CSV file with a header. Kept columns are read as text, so ids such as 007 survive."""
+
+    score_names: list[str] | None
+    column_order: list[str] | None
+    one_vector = False
+
+    def __init__(self, path: Path, keep: Sequence[str], scores: Sequence[str], delimiter: str) -> None:
+        self._names = _header(path, delimiter)
+        self._columns = choose_columns(self._names, keep, scores)
+        self.column_order, self.score_names = self._names, self._columns.scores
+        self.size = path.stat().st_size
+        self._file = path.open("rb")
+        types = dict.fromkeys(self._columns.scores, pa.float64()) | dict.fromkeys(self._columns.kept, pa.string())
+        self._options = (
+            arrow_csv.ReadOptions(block_size=BYTES_PER_BLOCK),
+            arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            arrow_csv.ConvertOptions(column_types=types, strings_can_be_null=False),
+        )
+
+    @property
+    def done(self) -> int:
+        return self.size if self._file.closed else self._file.tell()
+
+    def blocks(self) -> Iterator[Block]:
+        with self._file:
+            try:
+                for batch in arrow_csv.open_csv(self._file, *self._options):
+                    yield _block(batch, self._columns)
+            except pa.ArrowInvalid as error:
+                raise PriveeError(self._explain(str(error))) from None
+
+    def _explain(self, message: str) -> str:
+        """Arrow's messages quote cells; ours name the column and stop there."""
+        column = re.search(r"CSV column #(\d+)", message)
+        if column:
+            name = self._names[int(column[1])]
+            return f"column {name!r} holds something that is not a number (--id {name} would keep it as it is)"
+        counts = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message)
+        if counts:
+            return f"a row has {counts[3]} columns where the header has {counts[2]}"
+        return "this is not a readable CSV file"
+
+
+class ParquetReader:
+    """A Parquet file; kept columns keep their types."""
+
+    score_names: list[str] | None
+    column_order: list[str] | None
+    one_vector = False
+
+    def __init__(self, path: Path, keep: Sequence[str], scores: Sequence[str]) -> None:
+        try:
+            self._file = arrow_parquet.ParquetFile(path)
+        except (pa.ArrowInvalid, OSError):
+            raise PriveeError("this is not a readable Parquet file") from None
+        names = list(self._file.schema_arrow.names)
+        self._columns = choose_columns(names, keep, scores)
+        self.column_order, self.score_names = names, self._columns.scores
+        self.size, self.done = self._file.metadata.num_rows, 0
+
+    def blocks(self) -> Iterator[Block]:
+        rows = max(1, min(ROWS_PER_BLOCK, BYTES_PER_BLOCK // (8 * max(1, len(self._columns.scores)))))
+        with self._file:
+            try:
+                for batch in self._file.iter_batches(batch_size=rows):
+                    self.done += batch.num_rows
+                    yield _block(batch, self._columns)
+            except (pa.ArrowInvalid, OSError):
+                raise PriveeError("the Parquet file is damaged") from None
+
+
+class TableWriter:
+    """Writes blocks as CSV or Parquet, columns in their old order."""
+
+    def __init__(self, path: Path, names: list[str] | None, order: list[str] | None, delimiter: str | None) -> None:
+        self._path, self._names, self._order, self._delimiter = path, names, order, delimiter
+        self._out: Any = None
+
+    def write(self, block: Block) -> None:
+        table = self._table(block)
+        if self._out is None:
+            self._out = self._open(table.schema)
+        self._out.write_table(table)
+
+    def close(self) -> None:
+        if self._out is not None:
+            self._out.close()
+
+    def _table(self, block: Block) -> Any:
+        names = self._names or [f"class_{k}" for k in range(block.scores.shape[1])]
+        columns = {name: pa.array(block.scores[:, k]) for k, name in enumerate(names)}
+        if block.kept is not None:
+            columns |= {name: block.kept.column(name) for name in block.kept.schema.names}
+        return pa.table({name: columns[name] for name in self._order or names})
+
+    def _open(self, schema: Any) -> Any:
+        if self._delimiter is None:
+            return arrow_parquet.ParquetWriter(self._path, schema)
+        options = arrow_csv.WriteOptions(delimiter=self._delimiter)
+        return arrow_csv.CSVWriter(self._path, schema, write_options=options)
+
+
+def _header(path: Path, delimiter: str) -> list[str]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return next(csv.reader(file, delimiter=delimiter))
+    except StopIteration:
+        raise PriveeError("the file is empty") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise PriveeError("this is not a readable CSV file") from None
+
+
+def _block(batch: Any, columns: Columns) -> Block:
+    scores = [_numbers(batch.column(name), name) for name in columns.scores]
+    stacked: Floats = np.stack(scores, axis=1) if scores else np.empty((batch.num_rows, 0))
+    return Block(stacked, batch.select(columns.kept) if columns.kept else None)
+
+
+def _numbers(column: Any, name: str) -> Floats:
+    """An empty cell becomes NaN, which validation then reports with its row."""
+    if pa.types.is_float32(column.type) or pa.types.is_float64(column.type):
+        numbers: Floats = column.to_numpy(zero_copy_only=False)
+        return numbers
+    if pa.types.is_integer(column.type):
+        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+    raise PriveeError(f"column {name!r} holds {column.type}, not scores: name it with --id to keep it")
