@@ -88,19 +88,23 @@ class KeystreamDraws(Draws):
 
     def _across_buffers(self, count: int) -> NDArray[np.uint64]:
         """The rest of this buffer, whole new blocks, and the start of the next buffer, in the stream's order."""
-        rest = self._buffer[self._next :]
-        bulk, last = divmod(count - len(rest), _BUFFER_WORDS)
-        whole = self._generate(bulk * _BUFFER_WORDS)
-        self._buffer, self._next = self._generate(_BUFFER_WORDS), last
+        out = np.empty(count + 2, dtype="<u8")  # two words more than asked for: the cipher wants room for a block
+        start = len(self._buffer) - self._next
+        out[:start] = self._buffer[self._next :]
+        bulk, last = divmod(count - start, _BUFFER_WORDS)
+        self._fill(out, start, bulk)
+        buffer = np.empty(_BUFFER_WORDS + 2, dtype="<u8")
+        self._fill(buffer, 0, 1)
+        self._buffer, self._next = buffer[:_BUFFER_WORDS].astype(np.uint64, copy=False), last
         self._floats = _to_unit(self._buffer.copy())
-        return np.concatenate([rest, whole, self._buffer[:last]])
+        out[count - last : count] = self._buffer[:last]
+        return out[:count].astype(np.uint64, copy=False)
 
-    def _generate(self, count: int) -> NDArray[np.uint64]:
-        """Encrypt zeros, a buffer at a time so that they stay in cache. `count` is a multiple of the buffer."""
-        raw = np.empty(8 * count + 16, dtype=np.uint8)
-        for start in range(0, 8 * count, len(_ZEROS)):
-            self._cipher.update_into(_ZEROS, raw[start : start + len(_ZEROS) + 15].data)
-        return raw[: 8 * count].view("<u8").astype(np.uint64, copy=False)
+    def _fill(self, out: NDArray[np.uint64], start: int, buffers: int) -> None:
+        """Encrypt zeros into `out`, a buffer at a time so that they stay in cache."""
+        raw = out.view(np.uint8)
+        for at in range(8 * start, 8 * start + buffers * len(_ZEROS), len(_ZEROS)):
+            self._cipher.update_into(_ZEROS, raw[at : at + len(_ZEROS) + 15].data)
 
 
 def _to_unit(words: NDArray[np.uint64]) -> NDArray[np.float64]:

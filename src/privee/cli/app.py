@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from privee.cli import budget, defenses, protect
+from privee.cli import budget, defenses, demo, protect
 from privee.cli.output import print_error
 from privee.errors import PriveeError
 from privee.version import __version__
@@ -24,6 +24,7 @@ app = typer.Typer(
 app.command("protect")(protect.protect)
 app.command("budget")(budget.budget)
 app.command("defenses")(defenses.defenses)
+app.command("demo")(demo.demo)
 
 
 def _version(wanted: bool) -> None:

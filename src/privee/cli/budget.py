@@ -59,6 +59,6 @@ def _show(plan: Plan) -> None:
         table.add_row(f"{point.queries:,}", bar, f"{point.best:.1%}", f"{point.minimum:.1%}")
     out.print(table)
     out.print(
-        f"The paper's attack (minimum of the releases) alone would allow {plan.queries_minimum:,}. Half of minimum plus "
-        "maximum is the best for one class and needs half the queries; using that scores sum to one helps further."
+        f"The paper's attack (minimum of the releases) alone would allow {plan.queries_minimum:,}. Half of minimum "
+        "plus maximum is the best for one class and needs half the queries; using that scores sum to one helps further."
     )

@@ -78,7 +78,7 @@ class GaussianNoise(Defense):
         noise += rows
         return noise.astype(rows.dtype, copy=False)
 
-    def _estimate(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _estimate(self, rows: NDArray[np.float64]) -> Floats:
         return project_to_simplex(rows)
 
     def guarantee(self, n_classes: int) -> Guarantee:

@@ -26,7 +26,7 @@ class LabelOnly(Defense):
         out[np.arange(len(rows)), rows.argmax(axis=1)] = 1
         return out
 
-    def _estimate(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _estimate(self, rows: NDArray[np.float64]) -> Floats:
         """Scores expected of a random probability vector whose largest entry is known."""
         n_classes = rows.shape[1]
         leading = expected_scores_by_rank(n_classes)[0]

@@ -24,7 +24,7 @@ class NoDefense(Defense):
     def _release(self, rows: Floats, sums: NDArray[np.float64], draws: Draws) -> Floats:
         return rows.copy()
 
-    def _estimate(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _estimate(self, rows: NDArray[np.float64]) -> Floats:
         return rows
 
     def guarantee(self, n_classes: int) -> Guarantee:

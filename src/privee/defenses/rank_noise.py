@@ -6,7 +6,7 @@ score the highest part), and the release is
     p_j = c_j (1 + sigma_j u_j) - (2 / K) sum(c)        householder: A = I - (2/K) 1 1^T
     p_j = c_j (1 + sigma_j u_j)                         identity:    A = I
 
-No K x K matrix is ever built: it is a sort and one pass, in blocks that stay in the processor's cache.
+No K x K matrix is ever built: it is a sort and one pass.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from privee.scores.forms import Floats
 Array = NDArray[np.float64]
 Transform = Literal["householder", "identity"]
 
-BLOCK = 1 << 15
 MAX_STRENGTH = 1e12
 
 
@@ -52,23 +51,18 @@ class Intervals(NamedTuple):
 
 def release_rows(rows: Floats, sums: Array, intervals: Intervals, draws: Draws) -> Floats:
     """Release valid rows; exact order in their dtype."""
-    out = np.empty_like(rows)
     smallest, spread = intervals.rising
-    per_block = max(1, BLOCK // rows.shape[1])
-    for start in range(0, len(rows), per_block):
-        block = slice(start, start + per_block)
-        order, values = ascending(rows[block])
-        released = draws.uniform(values.shape)
-        released *= spread
-        released += smallest
-        released *= values
-        if intervals.shift:
-            released -= intervals.shift * sums[block, None]
-        place(out[block], order, rise_where(values, released.astype(rows.dtype, copy=False)))
-    return out
+    order, values = ascending(rows)
+    released = draws.uniform(values.shape)
+    released *= spread
+    released += smallest
+    released *= values
+    if intervals.shift:
+        released -= intervals.shift * sums[:, None]
+    return place(order, rise_where(values, released.astype(rows.dtype, copy=False)), out=values)
 
 
-def estimate_rows(rows: Array, intervals: Intervals) -> Array:
+def estimate_rows(rows: Array, intervals: Intervals) -> Floats:
     """Posterior estimate of the scores: each lies in a known interval, and they sum to one.
 
     Given p_j, a score c_j has density proportional to 1/c_j on its interval (flat prior), and no score can be more
@@ -78,10 +72,7 @@ def estimate_rows(rows: Array, intervals: Intervals) -> Array:
     kept = np.maximum(values + intervals.shift, 0.0)
     low, high = kept / intervals.factor_high[::-1], kept / intervals.factor_low[::-1]
     low, high = tighten_by_sum(low, high)
-    guess = condition_on_sum(*_reciprocal_moments(low, high), low, high)
-    out = np.empty_like(rows)
-    place(out, order, guess)
-    return out
+    return place(order, condition_on_sum(*_reciprocal_moments(low, high), low, high))
 
 
 def _reciprocal_moments(low: Array, high: Array) -> tuple[Array, Array]:
@@ -120,7 +111,7 @@ class RankNoise(Defense):
     def _release(self, rows: Floats, sums: Array, draws: Draws) -> Floats:
         return release_rows(rows, sums, _intervals(self, rows.shape[1]), draws)
 
-    def _estimate(self, rows: Array) -> Array:
+    def _estimate(self, rows: Array) -> Floats:
         return estimate_rows(rows, _intervals(self, rows.shape[1]))
 
     def _check_strength(self, smallest_rho: float) -> None:

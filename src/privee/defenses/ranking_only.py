@@ -30,16 +30,14 @@ class RankingOnly(Defense):
 
     def _release(self, rows: Floats, sums: NDArray[np.float64], draws: Draws) -> Floats:
         order, _ = ascending(rows)
-        out = np.empty_like(rows)
         # The scores take no part in the repair: even whether two of them were equal must not show.
-        place(out, order, rise_where(None, _rising_probabilities(rows.shape, draws).astype(rows.dtype)))
-        return out
+        return place(order, rise_where(None, _rising_probabilities(rows.shape, draws).astype(rows.dtype)))
 
-    def _estimate(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _estimate(self, rows: NDArray[np.float64]) -> Floats:
         order, _ = ascending(rows)
-        out = np.empty_like(rows)
-        place(out, order, np.broadcast_to(expected_scores_by_rank(rows.shape[1])[::-1], rows.shape))
-        return out
+        expected = np.empty_like(rows)
+        expected[:] = expected_scores_by_rank(rows.shape[1])[::-1]
+        return place(order, expected)
 
     def guarantee(self, n_classes: int) -> Guarantee:
         """The release is a function of the ranking and fresh draws."""

@@ -30,7 +30,7 @@ class Rounding(Defense):
     def _release(self, rows: Floats, sums: NDArray[np.float64], draws: Draws) -> Floats:
         return np.round(rows, self.digits)
 
-    def _estimate(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _estimate(self, rows: NDArray[np.float64]) -> Floats:
         half = 0.5 * 10.0**-self.digits
         low, high = tighten_by_sum(np.clip(rows - half, 0.0, 1.0), np.clip(rows + half, 0.0, 1.0))
         return condition_on_sum((low + high) / 2, (high - low) ** 2 / 12, low, high)

@@ -39,11 +39,9 @@ class Temperature(Defense):
     def _release(self, rows: Floats, sums: NDArray[np.float64], draws: Draws) -> Floats:
         order, values = ascending(rows)
         flat = powered(values.astype(np.float64), 1.0 / self.temperature).astype(rows.dtype)
-        out = np.empty_like(rows)
-        place(out, order, rise_where(values, flat))
-        return out
+        return place(order, rise_where(values, flat))
 
-    def _estimate(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _estimate(self, rows: NDArray[np.float64]) -> Floats:
         return powered(np.maximum(rows, 0.0), self.temperature)
 
     def guarantee(self, n_classes: int) -> Guarantee:

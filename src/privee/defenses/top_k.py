@@ -32,7 +32,7 @@ class TopK(Defense):
         out.reshape(-1)[order[:, : max(0, rows.shape[1] - self.k)]] = 0
         return out
 
-    def _estimate(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _estimate(self, rows: NDArray[np.float64]) -> Floats:
         """Nothing tells the hidden classes apart, so they share what is left of one, none above the k-th score."""
         hidden = max(0, rows.shape[1] - self.k)
         if not hidden:

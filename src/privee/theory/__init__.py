@@ -3,7 +3,7 @@
 `preservation`: what the release keeps. `ambiguity`: what one release hides. `repeated_queries`: what many give away.
 """
 
-from privee.theory.ambiguity import Ambiguity, other_scores, printed_radius, reconstruction_interval
+from privee.theory.ambiguity import Ambiguity, by_class, other_scores, printed_radius, reconstruction_interval
 from privee.theory.preservation import (
     apply_transform,
     correlation_bound,
@@ -28,6 +28,7 @@ from privee.theory.repeated_queries import (
 __all__ = [
     "Ambiguity",
     "apply_transform",
+    "by_class",
     "correlation_bound",
     "distance_bounds",
     "expected_error",

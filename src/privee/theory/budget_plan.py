@@ -16,6 +16,8 @@ from privee.scores import check_scores
 from privee.theory.repeated_queries import Estimator, hit_probability, query_budget, rate, relative_rate
 
 _ESTIMATORS: tuple[Estimator, Estimator] = ("minimum", "midrange")
+Rates = dict[Estimator, NDArray[np.float64]]
+
 CURVE = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
@@ -30,7 +32,10 @@ class Point:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """A budget: `queries` against the best attack on one class, `queries_minimum` against the paper's; None: no limit."""
+    """A budget: `queries` against the best attack on one class, `queries_minimum` against the paper's attack.
+
+    None means that there is no limit.
+    """
 
     defense: dict[str, Any]
     classes: int
@@ -79,7 +84,7 @@ def plan_budget(
         return plan
     if not isinstance(defense, RankNoise):
         raise SettingError(f"{defense.name} has no query budget in closed form; privee-u and privee-u+ have one")
-    kappas = {name: _rates(defense, classes, scores, name) for name in _ESTIMATORS}
+    kappas: Rates = {name: _rates(defense, classes, scores, name) for name in _ESTIMATORS}
     if tolerance is not None:
         kappas = _leave_out_known(kappas, allowed)
     minimum, best = (int(query_budget(k, tolerance=allowed, probability=probability).min()) for k in kappas.values())
@@ -95,14 +100,14 @@ def _rates(
     return rate(check_scores(scores)[0], defense, estimator)
 
 
-def _leave_out_known(kappas: dict[str, NDArray[np.float64]], tolerance: float) -> dict[str, NDArray[np.float64]]:
+def _leave_out_known(kappas: Rates, tolerance: float) -> Rates:
     unknown = kappas["midrange"] * tolerance < 1.0
     if not unknown.any():
         raise SettingError(f"one release already gives every one of these scores to within {tolerance:g}")
     return {name: kappa[unknown] for name, kappa in kappas.items()}
 
 
-def _point(kappas: dict[str, NDArray[np.float64]], tolerance: float, queries: int) -> Point:
+def _point(kappas: Rates, tolerance: float, queries: int) -> Point:
     chances = (hit_probability(kappa, tolerance=tolerance, queries=queries).max() for kappa in kappas.values())
     minimum, best = (float(chance) for chance in chances)
     return Point(queries, minimum, best)
