@@ -7,8 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from privee.scores.forms import Floats
 
-ROWS_PER_BLOCK = 1 << 16
-BYTES_PER_BLOCK = 1 << 24
+BYTES_PER_BLOCK = 1 << 22
 
 
 class Block(NamedTuple):

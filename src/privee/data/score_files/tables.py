@@ -13,10 +13,13 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as arrow_parquet
 
-from privee.data.score_files.blocks import BYTES_PER_BLOCK, ROWS_PER_BLOCK, Block
+from privee.data.score_files.blocks import BYTES_PER_BLOCK, Block
 from privee.data.score_files.columns import Columns, choose_columns
 from privee.errors import PriveeError
 from privee.scores.forms import Floats
+
+CSV_BLOCK = 1 << 20  # Arrow reads some 30 blocks ahead, so this is what bounds memory
+CSV_CELL = 256  # and a row has to fit into a block
 
 
 class CsvReader:
@@ -34,7 +37,7 @@ class CsvReader:
         self._file = path.open("rb")
         types = dict.fromkeys(self._columns.scores, pa.float64()) | dict.fromkeys(self._columns.kept, pa.string())
         self._options = (
-            arrow_csv.ReadOptions(block_size=BYTES_PER_BLOCK),
+            arrow_csv.ReadOptions(block_size=max(CSV_BLOCK, CSV_CELL * len(self._names))),
             arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             arrow_csv.ConvertOptions(column_types=types, strings_can_be_null=False),
         )
@@ -57,6 +60,8 @@ class CsvReader:
         if column:
             name = self._names[int(column[1])]
             return f"column {name!r} holds something that is not a number (--id {name} would keep it as it is)"
+        if "straddl" in message:
+            return f"a row is longer than {max(CSV_BLOCK, CSV_CELL * len(self._names)):,} bytes"
         counts = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message)
         if counts:
             return f"a row has {counts[3]} columns where the header has {counts[2]}"
@@ -72,7 +77,8 @@ class ParquetReader:
 
     def __init__(self, path: Path, keep: Sequence[str], scores: Sequence[str]) -> None:
         try:
-            self._file = arrow_parquet.ParquetFile(path)
+            # Arrow's default reads the whole file ahead; these two make it a stream.
+            self._file = arrow_parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
         except (pa.ArrowInvalid, OSError):
             raise PriveeError("this is not a readable Parquet file") from None
         names = list(self._file.schema_arrow.names)
@@ -81,7 +87,7 @@ class ParquetReader:
         self.size, self.done = self._file.metadata.num_rows, 0
 
     def blocks(self) -> Iterator[Block]:
-        rows = max(1, min(ROWS_PER_BLOCK, BYTES_PER_BLOCK // (8 * max(1, len(self._columns.scores)))))
+        rows = max(1, BYTES_PER_BLOCK // (8 * max(1, len(self._columns.scores))))
         with self._file:
             try:
                 for batch in self._file.iter_batches(batch_size=rows):
