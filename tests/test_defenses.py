@@ -311,6 +311,14 @@ def test_ranking_only_depends_on_the_ranking_alone():
     assert not (privee.RankingOnly().release(same[0]) == privee.RankingOnly().release(same[0])).any()
 
 
+def test_ranking_only_does_not_show_ties_where_rounding_needs_repair():
+    """50,000 classes in float32: neighbours collide, and the repair must not look at which scores were equal."""
+    level = np.full(50_000, 1 / 50_000, dtype=np.float32)
+    falling = np.linspace(2 / 50_000, 0, 50_000, dtype=np.float32)
+    a, b = (privee.RankingOnly().release(scores, draws=privee.seeded(2)) for scores in (level, falling))
+    assert (a == b).all()
+
+
 def test_ranking_only_is_a_uniform_sorted_probability_vector():
     """Each position's mean is the closed form; five standard errors, so chance is below 1e-5 over all positions."""
     release = privee.RankingOnly().release(np.tile([0.4, 0.3, 0.2, 0.1], (50_000, 1)), draws=privee.seeded(5))

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import pickle
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -110,13 +111,22 @@ def test_batch_and_rows_one_by_one_get_the_same_draws(scores):
         assert (rows == defense.release(scores, draws=privee.seeded(5))).all()
 
 
-def test_threads_never_share_words():
-    for draws in (SecureDraws(), privee.seeded(1)):
-        with ThreadPoolExecutor(8) as pool:
-            taken = list(pool.map(draws.words, [7] * 6400))
-        words = np.concatenate(taken)
-        assert len(words) == 6400 * 7
-        assert len(np.unique(words)) == len(words)
+@pytest.fixture
+def frequent_thread_switches():
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@pytest.mark.parametrize("method", ["words", "uniform"])
+@pytest.mark.parametrize("make", [SecureDraws, lambda: privee.seeded(1)], ids=["secure", "seeded"])
+def test_threads_never_share_words(make, method, frequent_thread_switches):
+    """40 bytes of randomness each: two equal rows among them by chance have probability below 1e-80."""
+    take = getattr(make(), method)
+    with ThreadPoolExecutor(8) as pool:
+        taken = np.stack(list(pool.map(take, [5] * 20_000)))
+    assert len(np.unique(taken)) == taken.size
 
 
 def _send_words(pipe, draws) -> None:

@@ -73,16 +73,25 @@ def test_theorem_1_distance_bounds_printed_and_sharp(classes, transform, seed, s
     matrix = perturbed_matrix(classes, strength, transform, seed)
     x, y = softmax_rows(2, classes, seed=seed)
     assume(np.linalg.norm(x - y) > 1e-9)
-    ratio = np.linalg.norm(matrix @ x - matrix @ y) / np.linalg.norm(x - y)
-    for low, high in (theory.distance_bounds(strength), theory.sharp_distance_bounds(strength, 1.0, transform)):
-        assert low * (1 - 1e-9) <= ratio <= high * (1 + 1e-9)
+    for scale in (1.0, 0.1):  # equal sums, as scores have, and unequal ones
+        ratio = np.linalg.norm(matrix @ x - matrix @ (scale * y)) / np.linalg.norm(x - scale * y)
+        sharp = theory.sharp_distance_bounds(strength, equal_sums=scale == 1.0)
+        for low, high in (theory.distance_bounds(strength), sharp):
+            assert low * (1 - 1e-9) <= ratio <= high * (1 + 1e-9)
+
+
+def test_theorem_1_sharp_bounds_are_reached():
+    ones, matrix = np.ones(5), perturbed_matrix(5, 0.3, "householder", 0)
+    assert np.linalg.norm(matrix @ ones) / np.linalg.norm(ones) == pytest.approx(0.7)
+    swap = np.array([1.0, -1.0, 0, 0, 0])
+    assert np.linalg.norm(matrix @ swap) / np.linalg.norm(swap) == pytest.approx(1.3)
 
 
 def test_theorem_1_is_vacuous_from_sigma_0414():
     assert theory.distance_bounds(0.48 / 1.17)[0] > 0
     assert theory.distance_bounds(0.48 / 1.15)[0] == 0
-    assert theory.sharp_distance_bounds(0.48 / 1.15)[0] > 0.5
-    assert theory.sharp_distance_bounds(0.4)[0] > theory.distance_bounds(0.4)[0]
+    assert theory.sharp_distance_bounds(0.48 / 1.15) == (1.0, 1 + 0.48 / 1.15)
+    assert theory.sharp_distance_bounds(0.4, equal_sums=False)[0] > theory.distance_bounds(0.4)[0]
 
 
 def test_theorem_1_does_not_bound_the_distance_of_two_releases():

@@ -82,17 +82,16 @@ def distance_bounds(sigma: float, draw_range: float = 1.0) -> tuple[float, float
     return math.sqrt(max(0.0, 1.0 - excess)), math.sqrt(1.0 + excess)
 
 
-def sharp_distance_bounds(
-    sigma: float, draw_range: float = 1.0, transform: Transform = "householder"
-) -> tuple[float, float]:
-    """Theorem 1, sharpened: the lower bound is 1 - s for the Householder matrix and 1 for the identity.
+def sharp_distance_bounds(sigma: float, draw_range: float = 1.0, *, equal_sums: bool = True) -> tuple[float, float]:
+    """Theorem 1, sharpened: |c - c'| <= |A_pert c - A_pert c'| <= (1 + s) |c - c'| for scores that sum to one.
 
-    Every singular value of A + E differs from those of A, which are all 1, by at most |E| <= s (Weyl), so
-    |A_pert x| >= (1 - s) |x|. That is better than sqrt(1 - 2 s - s^2), and says something up to s = 1 (rho > 0.48 at
-    amplitude 0.48). With A = I no diagonal entry is below 1, so nothing shrinks.
+    The difference x of two vectors with equal sums has A x = x under both matrices, so A_pert x = (I + E) x with E
+    between 0 and s: nothing shrinks, for any rho. Without equal sums (`equal_sums=False`) the lower bound is 1 - s:
+    all singular values of A are 1, and those of A + E differ by at most |E| <= s (Weyl). Both are better than the
+    printed sqrt(1 - 2 s - s^2).
     """
     strength = sigma * draw_range
-    return (1.0 if transform == "identity" else max(0.0, 1.0 - strength)), 1.0 + strength
+    return (1.0 if equal_sums else max(0.0, 1.0 - strength)), 1.0 + strength
 
 
 def correlation_bound(sigma: float, draw_range: float = 1.0) -> float:
