@@ -1,5 +1,6 @@
 """The contract every defense keeps, and what is particular to each."""
 
+import importlib.metadata
 import json
 from importlib.metadata import EntryPoint, EntryPoints
 
@@ -173,7 +174,7 @@ def test_registry_refuses_duplicates_and_loads_entry_points(monkeypatch):
     point = EntryPoint("shy", f"{__name__}:ShyDefense", registry.ENTRY_POINTS)
     monkeypatch.setattr(registry, "_known", dict(registry._known))
     monkeypatch.setattr(registry, "_discovered", False)
-    monkeypatch.setattr(registry, "entry_points", lambda group: EntryPoints([point]).select(group=group))
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: EntryPoints([point]).select(group=group))
     assert isinstance(privee.defense("shy"), ShyDefense)
 
 
