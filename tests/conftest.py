@@ -1,5 +1,10 @@
 """Shared helpers: fixed hypothesis settings and score arrays of the kinds models produce."""
 
+import os
+
+# Small models gain nothing from a second thread, and wait for each other when tests run side by side.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 from hypothesis import settings

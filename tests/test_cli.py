@@ -258,7 +258,7 @@ def test_defenses_lists_all_with_their_guarantees(tmp_path):
     assert "epsilon any two score vectors: 6.825" in good("defenses", "gaussian:epsilon=0.5", cwd=tmp_path)
 
 
-@pytest.mark.parametrize("command", ["protect", "budget", "defenses", "demo"])
+@pytest.mark.parametrize("command", ["protect", "budget", "defenses", "demo", "align", "train", "predict", "tune"])
 def test_help_has_an_example(tmp_path, command):
     assert "Example: privee" in good(command, "--help", cwd=tmp_path)
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from privee.cli import budget, defenses, demo, protect
-from privee.cli.output import print_error
+from privee.cli import align, budget, data, defenses, demo, predict, protect, train, tune
+from privee.cli.output import InterruptedByUserError, print_error
 from privee.errors import PriveeError
 from privee.version import __version__
 
@@ -25,6 +25,11 @@ app.command("protect")(protect.protect)
 app.command("budget")(budget.budget)
 app.command("defenses")(defenses.defenses)
 app.command("demo")(demo.demo)
+app.add_typer(data.app, name="data")
+app.command("align")(align.align_command)
+app.command("train")(train.train)
+app.command("predict")(predict.predict)
+app.command("tune")(tune.tune)
 
 
 def _version(wanted: bool) -> None:
@@ -48,6 +53,9 @@ def run() -> int:
         code = app(standalone_mode=False)
     except KeyboardInterrupt:
         code = INTERRUPTED
+    except InterruptedByUserError as error:
+        print_error(str(error))
+        return INTERRUPTED
     except (PriveeError, OSError) as error:
         print_error(_words(error))
         return BAD_INPUT

@@ -11,6 +11,13 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from privee.errors import PriveeError
+
+
+class InterruptedByUserError(PriveeError):
+    """The user pressed Ctrl-C; the message says how to go on."""
+
+
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 

@@ -1,1 +1,1 @@
-"""Data in files: score files that are protected row by row."""
+"""Data: score files, datasets, the parties' own tables, who holds which columns, and which records are common."""

@@ -1,0 +1,78 @@
+"""`privee align`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privee.cli.output import out, print_json, progress_bar
+from privee.errors import PriveeError
+
+
+def align_command(
+    party: Annotated[
+        list[str], typer.Option("--party", "-p", help="NAME=FILE (.csv, .tsv, .parquet); once per party.")
+    ],
+    active: Annotated[str, typer.Option(help="The party that holds the labels; it meets each of the others.")],
+    id_column: Annotated[
+        list[str], typer.Option("--id", help="Id column of all parties, or PARTY:COLUMN for one; repeatable.")
+    ],
+    folder: Annotated[Path, typer.Option("--out", "-o", help="Folder for the aligned files, one per party.")],
+    delimiter: Annotated[str, typer.Option(help="CSV delimiter, if not a comma.")] = "",
+    force: Annotated[bool, typer.Option("--force", "-f", help="Replace files that exist.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Summary as JSON.")] = False,
+) -> None:
+    """Find the records that all parties hold, without showing ids, and put them in the same order.
+
+    Each party gets a file of its own rows: those common to all, in common order, all columns as they were. Ids are
+    compared as text, exactly. With all files on one machine this is for trying out; across organisations the same
+    messages travel over the network.
+
+    Example: `privee align -p bank=bank.csv -p shop=shop.parquet --active bank --id customer_id --out aligned`
+    """
+    try:
+        from privee.data.alignment import align_files
+    except ModuleNotFoundError as error:
+        raise PriveeError(f"alignment needs {error.name}: pip install 'privee[alignment]'") from None
+    files = _files(party)
+    with progress_bar("aligning") as progress:
+        summary = align_files(
+            files,
+            active=active,
+            id_columns=_columns(id_column, files),
+            out=folder,
+            delimiter=delimiter,
+            force=force,
+            progress=progress,
+        )
+    if as_json:
+        print_json(summary.as_dict())
+        return
+    out.print(f"{summary.common:,} common records, {summary.seconds:.1f} s", markup=False)
+    for name, target in summary.out.items():
+        sent = summary.messages[name].bytes_sent
+        out.print(f"{name}: {summary.records[name]:,} records, sent {sent:,} bytes, {target}", markup=False)
+
+
+def _files(given: Sequence[str]) -> dict[str, Path]:
+    files: dict[str, Path] = {}
+    for text in given:
+        name, equals, path = text.partition("=")
+        if not (name and equals and path):
+            raise PriveeError(f"--party takes NAME=FILE, got {text!r}")
+        if name in files:
+            raise PriveeError(f"party {name} is given twice")
+        files[name] = Path(path)
+    return files
+
+
+def _columns(given: Sequence[str], parties: dict[str, Path]) -> dict[str, str]:
+    """`bank:customer_id` is for bank alone if there is such a party; otherwise the text is a column's name."""
+    for_all = [text for text in given if text.partition(":")[0] not in parties or ":" not in text]
+    for_one = dict(text.split(":", 1) for text in given if text not in for_all)
+    if len(for_all) > 1:
+        raise PriveeError("--id names more than one column for all parties; use --id PARTY:COLUMN")
+    return dict.fromkeys(parties, for_all[0]) | for_one if for_all else for_one

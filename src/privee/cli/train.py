@@ -1,0 +1,91 @@
+"""`privee train`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from privee.cli.joint import How, dataset_data, named_files, table_data
+from privee.cli.output import InterruptedByUserError, err, out, print_json, progress_bar
+from privee.errors import PriveeError
+
+
+def train(
+    dataset: Annotated[str | None, typer.Argument(help="A dataset by name (see `privee data list`).")] = None,
+    run: Annotated[Path, typer.Option("--out", "-o", help="Folder for the run; train again to resume it.")] = Path(
+        "run"
+    ),
+    model: Annotated[str | None, typer.Option(help="logistic, mlp or resnet.")] = None,
+    preset: Annotated[str | None, typer.Option(help="`paper`: the paper's settings for this dataset.")] = None,
+    parties: Annotated[int, typer.Option(min=2, help="How many parties share the dataset's columns.")] = 2,
+    adversary_fraction: Annotated[
+        float | None, typer.Option(help="Share of the columns that the active party holds; default: an equal share.")
+    ] = None,
+    split: Annotated[How | None, typer.Option(help="Default: strips for pictures, contiguous else.")] = None,
+    party: Annotated[list[str] | None, typer.Option(help="Own tables instead: NAME=FILE, repeatable.")] = None,
+    active: Annotated[str | None, typer.Option(help="With --party: who holds the labels.")] = None,
+    ids: Annotated[list[str] | None, typer.Option("--id", help="With --party: id column, or PARTY:COLUMN.")] = None,
+    label: Annotated[str | None, typer.Option(help="With --party: the label column.")] = None,
+    test_share: Annotated[float, typer.Option(help="With --party: share of records kept for testing.")] = 0.2,
+    epochs: Annotated[int | None, typer.Option(help="Passes over the training rows. [default: 30]")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Rows per step. [default: 128]")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Of Adam. [default: 0.001]")] = None,
+    patience: Annotated[int | None, typer.Option(help="Stop after so many epochs without a better loss.")] = None,
+    seed: Annotated[int, typer.Option(help="For weights, batches and splits.")] = 0,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder with dataset files.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Train a joint model of several parties into a run folder. Ctrl-C leaves a run that can be resumed.
+
+    Example: `privee train digits --model logistic --out runs/digits`
+
+    Own tables: `privee train --party bank=bank.csv --party shop=shop.csv --active bank --id customer --label risk`
+    """
+    from privee.vfl.experiment import train_run
+    from privee.vfl.training import TrainingSettings
+
+    given = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "patience": patience}
+    kind, settings = _settings(dataset, preset, model, {k: v for k, v in given.items() if v is not None})
+    files = named_files(party)
+    if bool(files) == bool(dataset):
+        raise PriveeError("name a dataset, or own tables with --party, one of the two")
+    if files:
+        data = table_data(files, active=active, ids=ids or (), label=label, test_share=test_share, seed=seed)
+    else:
+        data = dataset_data(
+            str(dataset), parties=parties, fraction=adversary_fraction, how=split, seed=seed, data_dir=data_dir
+        )
+        err.print(data.about["shares"])
+    try:
+        with progress_bar(f"training {dataset or 'tables'}") as bar:
+            outcome = train_run(
+                run,
+                data,
+                kind,
+                TrainingSettings(seed=seed, **settings),
+                on_step=lambda epoch, of, step, steps: bar((epoch - 1) * steps + step, of * steps),
+            )
+    except KeyboardInterrupt:
+        raise InterruptedByUserError("interrupted; the same command goes on after the last finished epoch") from None
+    if as_json:
+        print_json(outcome.as_dict())
+    else:
+        out.print(f"{run}: {kind}, {outcome.epochs} epochs", markup=False)
+        out.print(f"accuracy {outcome.test.accuracy:.2%} on {outcome.test.rows:,} test records, ", end="")
+        out.print(f"{outcome.train.accuracy:.2%} on {outcome.train.rows:,} training records")
+
+
+def _settings(
+    dataset: str | None, preset: str | None, model: str | None, given: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """Preset first, then whatever was given on top of it."""
+    from privee.vfl.presets import paper_settings
+
+    if preset not in (None, "paper"):
+        raise PriveeError(f"no preset is called {preset!r}; there is `paper`")
+    chosen = paper_settings(dataset or "own tables") if preset else {"model": "mlp"}
+    kind = model or chosen.pop("model")
+    chosen.pop("model", None)
+    return kind, chosen | given

@@ -1,0 +1,108 @@
+"""What a dataset is once it is in memory: checked arrays, and which features belong to which original column."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privee.errors import PriveeError
+
+Features = NDArray[np.float32]
+Labels = NDArray[np.int64]
+Groups = tuple[tuple[int, ...], ...]
+
+
+class Parts(NamedTuple):
+    """What a reader makes of a dataset's files."""
+
+    x_train: Features
+    y_train: Labels
+    x_test: Features
+    y_test: Labels
+    class_names: tuple[str, ...]
+    column_names: tuple[str, ...] = ()
+    groups: Groups = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Features in [0, 1] and labels 0..K-1, for training and for testing.
+
+    Tables are (n, features), pictures (n, channels, height, width). `groups` holds, for each of `column_names`, the
+    positions of its features in a row, so that a one-hot encoded column stays together; both are empty for pictures.
+    """
+
+    name: str
+    x_train: Features = field(repr=False)
+    y_train: Labels = field(repr=False)
+    x_test: Features = field(repr=False)
+    y_test: Labels = field(repr=False)
+    class_names: tuple[str, ...] = field(repr=False)
+    column_names: tuple[str, ...] = field(default=(), repr=False)
+    groups: Groups = field(default=(), repr=False)
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        for part, x, y in (("train", self.x_train, self.y_train), ("test", self.x_test, self.y_test)):
+            _check_features(f"{self.name}: x_{part}", x)
+            _check_labels(f"{self.name}: y_{part}", y, len(x), self.n_classes)
+        if self.x_train.shape[1:] != self.x_test.shape[1:]:
+            raise PriveeError(f"{self.name}: x_train and x_test have rows of different shapes")
+        _check_groups(self.name, self.column_names, self.groups, self.n_features, needed=self.image_shape is None)
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are, K."""
+        return len(self.class_names)
+
+    @property
+    def n_features(self) -> int:
+        """How many numbers a row holds."""
+        return math.prod(self.x_train.shape[1:])
+
+    @property
+    def image_shape(self) -> tuple[int, int, int] | None:
+        """(channels, height, width) of pictures, None for tables."""
+        if self.x_train.ndim == 2:
+            return None
+        channels, height, width = self.x_train.shape[1:]
+        return channels, height, width
+
+
+def one_feature_each(columns: int) -> Groups:
+    """Groups of a table in which every column is one feature.
+
+    Example:
+        >>> one_feature_each(3)
+        ((0,), (1,), (2,))
+    """
+    return tuple((position,) for position in range(columns))
+
+
+def _check_features(what: str, x: Features) -> None:
+    if x.dtype != np.float32 or x.ndim not in (2, 4):
+        raise PriveeError(f"{what} must be float32 of shape (n, d) or (n, C, H, W), not {x.dtype} of shape {x.shape}")
+    if 0 in x.shape:
+        raise PriveeError(f"{what} is empty: shape {x.shape}")
+    if not (x.min() >= 0 and x.max() <= 1):  # written so that NaN fails too
+        raise PriveeError(f"{what} holds values outside [0, 1] or not finite")
+
+
+def _check_labels(what: str, y: Labels, rows: int, classes: int) -> None:
+    if y.dtype != np.int64 or y.shape != (rows,):
+        raise PriveeError(f"{what} must be int64 of shape ({rows},), not {y.dtype} of shape {y.shape}")
+    if y.min() < 0 or y.max() >= classes:
+        raise PriveeError(f"{what} holds labels outside 0..{classes - 1}")
+
+
+def _check_groups(name: str, columns: tuple[str, ...], groups: Groups, features: int, *, needed: bool) -> None:
+    if len(columns) != len(groups):
+        raise PriveeError(f"{name}: {len(columns)} column names for {len(groups)} groups of features")
+    if not groups and not needed:
+        return
+    if sorted(position for group in groups for position in group) != list(range(features)):
+        raise PriveeError(f"{name}: the groups must hold each of the {features} features exactly once")

@@ -1,0 +1,120 @@
+"""One party's table: ids, feature columns and, for the active party, labels."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from privee.data.tables.cells import Kind, from_text, from_typed, ids_of, labels_of
+from privee.data.tables.files import DELIMITERS, PARQUET, read_csv, read_parquet
+from privee.errors import PriveeError
+
+
+@dataclass(frozen=True)
+class PartyTable:
+    """A party's rows. Columns hold float64 (numbers) or string (categories), null where missing; no repr of values."""
+
+    name: str
+    ids: tuple[str, ...] = field(repr=False)
+    columns: dict[str, Any] = field(repr=False)  # pyarrow.ChunkedArray
+    labels: list[str] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        held = [*self.columns.values(), *([] if self.labels is None else [self.labels])]
+        if any(len(column) != len(self.ids) for column in held):
+            raise PriveeError(f"the columns of {self.name} differ in length")
+        for name, column in self.columns.items():
+            if not isinstance(column, pa.ChunkedArray) or column.type not in (pa.float64(), pa.string()):
+                raise PriveeError(f"column {name!r} of {self.name} must be a chunked Arrow array of float64 or string")
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def take(self, rows: Sequence[int] | Any) -> PartyTable:
+        """The rows at these positions, in this order, as record alignment gives them."""
+        positions = np.asarray(rows, dtype=np.int64)
+        columns = {name: column.take(pa.array(positions)) for name, column in self.columns.items()}
+        labels = None if self.labels is None else [self.labels[row] for row in positions]
+        return PartyTable(self.name, tuple(self.ids[row] for row in positions), columns, labels)
+
+
+def read_party_table(
+    path: str | os.PathLike[str],
+    *,
+    id_column: str,
+    label_column: str | None = None,
+    kinds: Mapping[str, Kind] | None = None,
+) -> PartyTable:
+    """Read a CSV or Parquet file of one party.
+
+    Args:
+        path: A .csv, .tsv, .parquet or .pq file. In CSV, empty cells, NA, NaN, ? and null are missing.
+        id_column: Column that names the entities; read as text, so 007 stays 007.
+        label_column: Column with the class of each row, read as text; None where the party has no labels.
+        kinds: `numeric` or `categorical` by column name, where the file does not tell: whole numbers that are codes,
+            or new rows for a model that exists (give `Preprocessing.kinds`). Without it a CSV column is numeric if
+            all its cells are numbers.
+    """
+    path = Path(path)
+    table, to_feature = _open(path)
+    features = _feature_names(table.column_names, path.name, id_column, label_column)
+    if table.num_rows == 0:
+        raise PriveeError(f"{path.name} has no rows")
+
+    def where(name: str) -> str:
+        return f"column {name!r} of {path.name}"
+
+    ids = ids_of(table.column(id_column), where(id_column))
+    labels = labels_of(table.column(label_column), where(label_column)) if label_column is not None else None
+    wanted = kinds or {}
+    columns = {name: to_feature(table.column(name), wanted.get(name), where(name)) for name in features}
+    return PartyTable(path.stem, ids, columns, labels)
+
+
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """Names for an error message, not too many of them."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _open(path: Path) -> tuple[Any, Any]:
+    """The file as an Arrow table, and what makes its columns into features."""
+    suffix = path.suffix.lower()
+    if suffix not in (*DELIMITERS, *PARQUET):
+        raise PriveeError(f"{path.name}: cannot tell the format; use one of {', '.join((*DELIMITERS, *PARQUET))}")
+    if not path.is_file():
+        raise PriveeError(f"{path}: no such file")
+    try:
+        with path.open("rb"):
+            pass
+        return (read_csv(path), from_text) if suffix in DELIMITERS else (read_parquet(path), from_typed)
+    except OSError as error:
+        raise PriveeError(f"{path.name} cannot be read: {error.strerror or 'input/output error'}") from None
+
+
+def _feature_names(names: list[str], source: str, id_column: str, label_column: str | None) -> list[str]:
+    if "" in names:
+        raise PriveeError(f"column {names.index('') + 1} of {source} has no name; name it or remove it")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise PriveeError(f"{source} has two columns called {twice!r}; rename one")
+    for wanted in (id_column, label_column):
+        if wanted is not None and wanted not in names:
+            raise PriveeError(f"{source} has no column {wanted!r}; its columns are {listed(names)}")
+    if id_column == label_column:
+        raise PriveeError(f"column {id_column!r} of {source} cannot be both the id and the label")
+    features = [name for name in names if name not in (id_column, label_column) and not _is_pandas_index(name)]
+    if not features:
+        raise PriveeError(f"{source} has no feature columns beside the id{' and the label' if label_column else ''}")
+    return features
+
+
+def _is_pandas_index(name: str) -> bool:
+    """Row numbers that pandas adds to Parquet files; a feature they are not."""
+    return re.fullmatch(r"__index_level_\d+__", name) is not None

@@ -1,0 +1,21 @@
+"""Vertical federated learning: explicit roles that exchange embeddings and gradients, and nothing else."""
+
+from privee.vfl.coordinator import Coordinator
+from privee.vfl.federation import LocalFederation, make_models
+from privee.vfl.models import ARCHITECTURES, ConcatTop, SumTop
+from privee.vfl.party import ActiveParty, LocalChannel, PassiveParty
+from privee.vfl.training import TrainingSettings, train
+
+__all__ = [
+    "ARCHITECTURES",
+    "ActiveParty",
+    "ConcatTop",
+    "Coordinator",
+    "LocalChannel",
+    "LocalFederation",
+    "PassiveParty",
+    "SumTop",
+    "TrainingSettings",
+    "make_models",
+    "train",
+]

@@ -1,0 +1,114 @@
+"""From joint data to a saved run, and back: what `privee train` and `privee predict` do."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from privee.data.datasets import Dataset, load_dataset
+from privee.data.partition import Partition, split_columns, split_image
+from privee.errors import PriveeError
+from privee.vfl.federation import LocalFederation, make_models
+from privee.vfl.joint_data import JointData, from_dataset, new_rows
+from privee.vfl.messages import Report
+from privee.vfl.runs import RunFolder, read_json, write_json
+from privee.vfl.training import OnStep, TrainingSettings, train
+
+How = Literal["contiguous", "random", "strips"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """How a training ended."""
+
+    run: str
+    epochs: int
+    train: Report
+    test: Report
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return dataclasses.asdict(self)
+
+
+def partition_of(dataset: Dataset, *, parties: int, adversary_fraction: float | None, how: How, seed: int) -> Partition:
+    """Who holds which columns of a dataset: strips for pictures, columns (encoded ones together) for tables."""
+    if how == "strips":
+        if dataset.image_shape is None:
+            raise PriveeError(f"{dataset.name} is a table; strips are for pictures (use contiguous or random)")
+        return split_image(dataset.image_shape, parties=parties, adversary_fraction=adversary_fraction)
+    return split_columns(
+        dataset.n_features,
+        parties=parties,
+        adversary_fraction=1 / parties if adversary_fraction is None else adversary_fraction,
+        how=how,
+        seed=seed,
+        groups=dataset.groups or None,
+    )
+
+
+def train_run(
+    path: Path, data: JointData, model: str, settings: TrainingSettings, *, on_step: OnStep = lambda *_: None
+) -> Outcome:
+    """Train a joint model into a run folder; an interrupted run with the same settings goes on where it stopped."""
+    federation = _federation(data, model, settings.seed)
+    run = RunFolder.create(path, _config(data, model, settings))
+    for party, files in data.private.items():
+        for name, value in files.items():
+            write_json(run.part(party) / name, value)
+    progress = train(
+        federation.coordinator, federation.learners, torch.from_numpy(data.train), settings, keeper=run, on_step=on_step
+    )
+    reports = [federation.coordinator.evaluate(torch.from_numpy(rows)) for rows in (data.train, data.test)]
+    run.log({"epoch": progress.epoch, "final": True, "train": _plain(reports[0]), "test": _plain(reports[1])})
+    run.finish(federation.learners)
+    return Outcome(str(path), progress.epoch, *reports)
+
+
+def open_run(
+    path: Path, files: Mapping[str, Path] | None = None, data_dir: Path | None = None
+) -> tuple[LocalFederation, JointData]:
+    """A trained joint model with the data to predict on: its dataset, or new tables of the parties."""
+    run = RunFolder.open(path)
+    run.check_files()
+    config = run.config
+    if "dataset" in config["data"]:
+        if files:
+            raise PriveeError(f"{path} was trained on the dataset {config['data']['dataset']}; it takes no tables")
+        dataset = load_dataset(config["data"]["dataset"], data_dir=data_dir, seed=config["training"]["seed"])
+        data = from_dataset(dataset, Partition.from_dict(config["data"]["partition"]))
+    else:
+        if not files:
+            raise PriveeError(f"{path} was trained on the parties' own tables; name new ones with --party NAME=FILE")
+        data = new_rows(files, config["data"], {name: _private(run, name) for name in config["parties"]})
+    federation = _federation(data, config["model"], config["training"]["seed"])
+    run.load_weights(federation.learners)
+    return federation, data
+
+
+def _federation(data: JointData, model: str, seed: int) -> LocalFederation:
+    bottoms, top = make_models(model, data.shapes, len(data.class_names), seed)
+    return LocalFederation(data.columns, data.labels, bottoms, top)
+
+
+def _config(data: JointData, model: str, settings: TrainingSettings) -> dict[str, Any]:
+    return {
+        "model": model,
+        "parties": list(data.columns),
+        "classes": list(data.class_names),
+        "rows": {"train": len(data.train), "test": len(data.test)},
+        "data": dict(data.about),
+        "training": settings.as_dict(),
+    }
+
+
+def _private(run: RunFolder, party: str) -> dict[str, Any]:
+    return {file.name: read_json(file) for file in run.part(party).glob("*.json")}
+
+
+def _plain(report: Report) -> dict[str, Any]:
+    return {"loss": report.loss, "accuracy": report.accuracy, "rows": report.rows}

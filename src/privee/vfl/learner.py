@@ -1,0 +1,73 @@
+"""A model with its optimizer: what every role trains, saves and restores in the same way."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from privee.errors import PriveeError
+
+
+class Learner:
+    """A module and, once training starts, an Adam optimizer for it."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model.eval()
+        self._training = False
+        self._optimizer: torch.optim.Optimizer | None = None
+
+    def start(self, learning_rate: float) -> None:
+        """Make a fresh optimizer; a model without parameters needs none."""
+        parameters = [p for p in self.model.parameters() if p.requires_grad]
+        # One fused kernel per step instead of a dozen small ones: several small optimizers then cost as much as one.
+        self._optimizer = torch.optim.Adam(parameters, lr=learning_rate, fused=True) if parameters else None
+
+    def mode(self, train: bool) -> None:
+        """Switch between training and evaluation, only when it changes: walking the modules costs time."""
+        if train != self._training:
+            self.model.train(train)
+            self._training = train
+
+    def step(self, output: Tensor, gradient: Tensor) -> None:
+        """Push a gradient back through `output` and take one optimizer step."""
+        output.backward(gradient)
+        if self._optimizer is not None:
+            self._optimizer.step()
+            self._optimizer.zero_grad()
+
+    def weights(self) -> dict[str, Tensor]:
+        """The model's tensors, by name."""
+        return {name: tensor.detach().contiguous() for name, tensor in self.model.state_dict().items()}
+
+    def load_weights(self, weights: dict[str, Tensor], whose: str) -> None:
+        """Put saved tensors back; names and shapes must agree."""
+        try:
+            self.model.load_state_dict(weights)
+        except RuntimeError:
+            raise PriveeError(f"the saved weights of {whose} do not fit its model") from None
+
+    def state(self) -> dict[str, Tensor]:
+        """Weights and optimizer state, flat, for a checkpoint."""
+        state = {f"model.{name}": tensor for name, tensor in self.weights().items()}
+        if self._optimizer is not None:
+            for index, slots in self._optimizer.state_dict()["state"].items():
+                state |= {f"optimizer.{index}.{slot}": tensor for slot, tensor in slots.items()}
+        return state
+
+    def load_state(self, state: dict[str, Tensor], whose: str) -> None:
+        """Go on from a checkpoint; call `start` first."""
+        self.load_weights({name[6:]: t for name, t in state.items() if name.startswith("model.")}, whose)
+        if self._optimizer is None:
+            return
+        parameters = self._optimizer.param_groups[0]["params"]
+        slots: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in state.items():
+            if name.startswith("optimizer."):
+                _, index, slot = name.split(".")
+                slots.setdefault(int(index), {})[slot] = _laid_out_like(parameters[int(index)], tensor)
+        self._optimizer.load_state_dict(self._optimizer.state_dict() | {"state": slots})
+
+
+def _laid_out_like(parameter: Tensor, tensor: Tensor) -> Tensor:
+    """Files hold plain row-major tensors; the fused optimizer needs the parameter's own layout."""
+    return torch.empty_like(parameter).copy_(tensor).detach() if tensor.shape == parameter.shape else tensor

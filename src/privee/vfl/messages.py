@@ -1,0 +1,70 @@
+"""What crosses between a party and the coordinator: embeddings up, gradients down, row numbers to say whose.
+
+Row numbers are positions in the aligned order, the same at every party. No message has room for a feature, a label
+or a parameter. Two things do follow from what crosses, in any such system: the gradient at the logits tells the
+coordinator the label, and during training the active party sees the logits of training records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Coordinator to party: learn from the last batch's gradient, then embed these rows; either may be absent."""
+
+    gradient: Tensor | None
+    rows: Tensor | None
+    train: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """Party to coordinator: its part of the rows, as its model sees them."""
+
+    values: Tensor | None
+
+
+@dataclass(frozen=True, slots=True)
+class Logits:
+    """Coordinator to the active party: what the joint model says, to be compared with the labels there."""
+
+    values: Tensor
+    rows: Tensor
+    train: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LogitGradient:
+    """Active party to coordinator: which way the logits should go; None when not training."""
+
+    values: Tensor | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRequest:
+    """Coordinator to the active party: how well did it go since the last report?"""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Active party to coordinator: means over the rows seen since the last report."""
+
+    loss: float
+    accuracy: float
+    rows: int
+
+
+Message = Work | Embedding | Logits | LogitGradient | ReportRequest | Report
+
+
+class Channel(Protocol):
+    """A way to reach the parties; the roles do not care whether it crosses a network."""
+
+    def ask(self, requests: Mapping[str, Message]) -> dict[str, Message]:
+        """Send each named party its message and return their replies."""

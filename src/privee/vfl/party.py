@@ -1,0 +1,108 @@
+"""The parties: each has its own columns, its own part of the model and its own optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from privee.errors import PriveeError
+from privee.vfl.learner import Learner
+from privee.vfl.messages import Embedding, LogitGradient, Logits, Message, Report, ReportRequest, Work
+
+
+class PassiveParty:
+    """Holds columns of the common records, in the aligned order, and turns them into embeddings."""
+
+    def __init__(self, name: str, features: Tensor, model: nn.Module) -> None:
+        self.name = name
+        self.learner = Learner(model)
+        self._features = features
+        self._pending: Tensor | None = None
+
+    def handle(self, message: Message) -> Message:
+        """Answer one message of the coordinator."""
+        if not isinstance(message, Work):
+            raise PriveeError(f"party {self.name} does not answer {type(message).__name__} messages")
+        if message.gradient is not None:
+            self._learn(message.gradient)
+        return Embedding(None if message.rows is None else self._embed(message.rows, message.train))
+
+    def _embed(self, rows: Tensor, train: bool) -> Tensor:
+        self.learner.mode(train)
+        batch = self._features[rows]
+        if not train:
+            with torch.inference_mode():
+                output: Tensor = self.learner.model(batch)
+                return output
+        self._pending = self.learner.model(batch)
+        return self._pending.detach()
+
+    def _learn(self, gradient: Tensor) -> None:
+        if self._pending is None:
+            raise PriveeError(f"party {self.name} was sent a gradient but has no batch to learn from")
+        self.learner.step(self._pending, gradient)
+        self._pending = None
+
+
+class ActiveParty(PassiveParty):
+    """Holds the labels as well: it alone turns logits into a loss."""
+
+    def __init__(self, name: str, features: Tensor, model: nn.Module, labels: Tensor) -> None:
+        super().__init__(name, features, model)
+        if len(labels) != len(features):
+            raise PriveeError(f"party {name} has {len(features)} rows of columns but {len(labels)} labels")
+        self._labels = labels
+        self._forget()
+
+    def handle(self, message: Message) -> Message:
+        """Answer one message of the coordinator."""
+        if isinstance(message, Logits):
+            return self._judge(message)
+        if isinstance(message, ReportRequest):
+            return self._report()
+        return super().handle(message)
+
+    def _judge(self, message: Logits) -> Message:
+        labels, count = self._labels[message.rows], len(message.rows)
+        log_scores = functional.log_softmax(message.values, dim=1)
+        self._loss += functional.nll_loss(log_scores, labels, reduction="sum")
+        self._hits += (message.values.argmax(dim=1) == labels).sum()
+        self._rows += count
+        if not message.train:
+            return LogitGradient(None)
+        # Cross entropy's gradient in closed form: scores minus one at the label, over the batch.
+        gradient = log_scores.exp_()
+        gradient.scatter_add_(1, labels[:, None], torch.full((count, 1), -1.0, dtype=gradient.dtype))
+        return LogitGradient(gradient.div_(count))
+
+    def _report(self) -> Report:
+        count = max(1, self._rows)
+        report = Report(float(self._loss) / count, float(self._hits) / count, self._rows)
+        self._forget()
+        return report
+
+    def _forget(self) -> None:
+        self._loss, self._hits, self._rows = torch.zeros((), dtype=torch.float64), torch.zeros((), dtype=torch.int64), 0
+
+
+class LocalChannel:
+    """All parties in this process. `tap` sees every message, with sender and receiver, for tests and curiosity."""
+
+    def __init__(self, parties: list[PassiveParty], tap: Callable[[str, str, Message], None] | None = None) -> None:
+        self.parties = {party.name: party for party in parties}
+        self._tap = tap
+        if len(self.parties) != len(parties):
+            raise PriveeError("two parties have the same name")
+
+    def ask(self, requests: Mapping[str, Message]) -> dict[str, Message]:
+        """Hand each party its message, one after the other."""
+        replies = {}
+        for name, request in requests.items():
+            replies[name] = self.parties[name].handle(request)
+            if self._tap:
+                self._tap("coordinator", name, request)
+                self._tap(name, "coordinator", replies[name])
+        return replies

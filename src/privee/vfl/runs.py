@@ -1,0 +1,182 @@
+"""A saved run: a folder with config, metrics and one weights file per role.
+
+    config.json               what was trained, on what, how; checksums of the weights once finished
+    metrics.jsonl             one line per epoch
+    parties/NAME/             that party's part: model.safetensors, and for own tables its preprocessing
+    coordinator/              the top: model.safetensors
+    checkpoint/               while training: last state of every role; gone when finished
+
+A passive party can be handed its folder under parties/ and nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from privee.data.atomic import whole_file
+from privee.errors import PriveeError
+from privee.version import __version__
+from privee.vfl.federation import COORDINATOR
+from privee.vfl.learner import Learner
+from privee.vfl.training import Progress
+from privee.vfl.weights import load_tensors, save_tensors
+
+FORMAT = 1
+
+
+class RunFolder:
+    """A run on disk; also the keeper of its checkpoints."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def create(cls, path: Path, config: Mapping[str, Any]) -> RunFolder:
+        """Start a run, or find the unfinished one with the same config; anything else there is left alone."""
+        run = cls(path)
+        wanted = {"format": FORMAT, "privee": __version__} | dict(config)
+        if not (path / "config.json").exists():
+            if path.exists() and any(path.iterdir()):
+                raise PriveeError(f"{path} exists and is not a run; choose another folder")
+            write_json(path / "config.json", wanted)
+            return run
+        found = run.config
+        if {k: v for k, v in found.items() if k != "files"} != json.loads(json.dumps(wanted)):
+            raise PriveeError(f"{path} holds a run with other settings; choose another folder")
+        if run.finished:
+            raise PriveeError(f"{path} holds this run already, finished")
+        return run
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """Open a finished run."""
+        run = cls(path)
+        if not (path / "config.json").is_file():
+            raise PriveeError(f"{path} is not a run: it has no config.json")
+        if not run.finished:
+            raise PriveeError(f"the run in {path} is not finished; train again with the same settings to resume it")
+        return run
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What was trained, on what, how."""
+        config = read_json(self.path / "config.json")
+        if config.get("format") != FORMAT:
+            raise PriveeError(f"{self.path} was made by another version of privee (run format {config.get('format')})")
+        return config
+
+    @property
+    def finished(self) -> bool:
+        """Are the final weights there?"""
+        return "files" in self.config
+
+    def part(self, role: str) -> Path:
+        """The folder of one role."""
+        return self.path / COORDINATOR if role == COORDINATOR else self.path / "parties" / role
+
+    def finish(self, learners: Mapping[str, Learner]) -> None:
+        """Write the final weights and their checksums; the checkpoint is no longer needed."""
+        for role, learner in learners.items():
+            save_tensors(self._weights(role), learner.weights(), role)
+        files = {str(f.relative_to(self.path)): _sha256(f) for f in sorted(self.path.glob("**/*")) if _is_kept(f)}
+        write_json(self.path / "config.json", self.config | {"files": files})
+        shutil.rmtree(self.path / "checkpoint", ignore_errors=True)
+
+    def load_weights(self, learners: Mapping[str, Learner]) -> None:
+        """Put the final weights back."""
+        for role, learner in learners.items():
+            learner.load_weights(load_tensors(self._weights(role), role), role)
+
+    def check_files(self) -> None:
+        """Refuse a run whose files have changed since it finished."""
+        for name, expected in self.config["files"].items():
+            file = self.path / name
+            if not file.is_file():
+                raise PriveeError(f"{file} is missing")
+            if _sha256(file) != expected:
+                raise PriveeError(f"{file} is damaged: its checksum is not the one recorded when the run finished")
+
+    def _weights(self, role: str) -> Path:
+        return self.part(role) / "model.safetensors"
+
+    # The keeper's part (see training.Keeper).
+
+    def save(self, progress: Progress, learners: dict[str, Learner], *, best: bool) -> None:
+        """Write a checkpoint beside the last one, then point to it."""
+        folder = self.path / "checkpoint" / f"epoch-{progress.epoch}"
+        best_folder = folder.with_name(f"best-{progress.epoch}")
+        for role, learner in learners.items():
+            save_tensors(folder / f"{role}.safetensors", learner.state(), role)
+            if best:
+                save_tensors(best_folder / f"{role}.safetensors", learner.weights(), role)
+        write_json(self.path / "checkpoint" / "progress.json", progress.as_dict())
+        keep = {folder.name, f"best-{progress.best_epoch}"}
+        for old in folder.parent.iterdir():
+            if old.is_dir() and old.name not in keep:
+                shutil.rmtree(old)
+
+    def restore(self, learners: dict[str, Learner]) -> Progress | None:
+        """Go on from the last checkpoint; metrics of epochs after it are dropped."""
+        pointer = self.path / "checkpoint" / "progress.json"
+        if not pointer.exists():
+            (self.path / "metrics.jsonl").unlink(missing_ok=True)
+            return None
+        progress = Progress.from_dict(read_json(pointer))
+        folder = pointer.parent / f"epoch-{progress.epoch}"
+        for role, learner in learners.items():
+            learner.load_state(load_tensors(folder / f"{role}.safetensors", role), role)
+        self._drop_metrics_after(progress.epoch)
+        return progress
+
+    def restore_best(self, learners: dict[str, Learner]) -> None:
+        """Put the weights of the best epoch back."""
+        progress = Progress.from_dict(read_json(self.path / "checkpoint" / "progress.json"))
+        folder = self.path / "checkpoint" / f"best-{progress.best_epoch}"
+        for role, learner in learners.items():
+            learner.load_weights(load_tensors(folder / f"{role}.safetensors", role), role)
+
+    def log(self, record: dict[str, Any]) -> None:
+        """Append a line to metrics.jsonl."""
+        with (self.path / "metrics.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """All lines of metrics.jsonl."""
+        file = self.path / "metrics.jsonl"
+        return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
+
+    def _drop_metrics_after(self, epoch: int) -> None:
+        kept = [json.dumps(record) + "\n" for record in self.metrics() if record["epoch"] <= epoch]
+        with whole_file(self.path / "metrics.jsonl", force=True) as partial:
+            partial.write_text("".join(kept), encoding="utf-8")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON, whole or not at all, making the folder if needed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path, force=True) as partial:
+        partial.write_text(json.dumps(value, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON, with a clear word if it is damaged."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise PriveeError(f"{path} is missing") from None
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise PriveeError(f"{path} is damaged: it is not readable JSON") from None
+
+
+def _is_kept(file: Path) -> bool:
+    return file.is_file() and file.name in {"model.safetensors", "preprocessing.json", "labels.json"}
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,189 @@
+"""Training: epochs, early stopping, checkpoints, and the same result whether or not it was interrupted."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from privee.errors import SettingError
+from privee.vfl.coordinator import Coordinator
+from privee.vfl.learner import Learner
+from privee.vfl.messages import Report
+from privee.vfl.seeds import batches, seed_everything
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainingSettings:
+    """How to train; the defaults suit the embedded data.
+
+    Attributes:
+        epochs: passes over the training rows, at most.
+        batch_size: rows per step.
+        learning_rate: of Adam, the same for every role.
+        seed: for weights, batches and, where a model has any, dropout.
+        patience: stop after this many epochs without a better validation loss, and go back to the best; None: never.
+        validation_share: share of the training rows kept for validation when `patience` is set.
+    """
+
+    epochs: int = 30
+    batch_size: int = 128
+    learning_rate: float = 1e-3
+    seed: int = 0
+    patience: int | None = None
+    validation_share: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name, least in (("epochs", 1), ("batch_size", 1), ("patience", 1)):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
+                raise SettingError(f"{name} must be a whole number from {least} on, got {value!r}")
+        if not 0 < self.learning_rate < math.inf:
+            raise SettingError(f"learning_rate must be above 0, got {self.learning_rate!r}")
+        if not 0 < self.validation_share < 1:
+            raise SettingError(f"validation_share must be between 0 and 1, got {self.validation_share!r}")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return dataclasses.asdict(self)
+
+
+@dataclasses.dataclass
+class Progress:
+    """How far a training is: all that a checkpoint needs beside the learners' tensors."""
+
+    epoch: int = 0
+    best_epoch: int = 0
+    best_loss: float = math.inf
+    stopped: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON (no infinity there)."""
+        return dataclasses.asdict(self) | {"best_loss": self.best_loss if math.isfinite(self.best_loss) else None}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Progress:
+        """The inverse of `as_dict`."""
+        loss = values["best_loss"]
+        return cls(**values | {"best_loss": math.inf if loss is None else loss})
+
+
+class Keeper(Protocol):
+    """Where checkpoints and metrics go; a run folder, or nowhere."""
+
+    def save(self, progress: Progress, learners: dict[str, Learner], *, best: bool) -> None:
+        """Keep a checkpoint; `best` if validation was best after this epoch."""
+
+    def restore(self, learners: dict[str, Learner]) -> Progress | None:
+        """Put the last checkpoint back into the learners, if there is one."""
+
+    def restore_best(self, learners: dict[str, Learner]) -> None:
+        """Put the weights of the best epoch back."""
+
+    def log(self, record: dict[str, Any]) -> None:
+        """Append one line of metrics."""
+
+
+OnStep = Callable[[int, int, int, int], None]
+"""Called with (epoch, epochs, step, steps) after every step."""
+
+
+def train(
+    coordinator: Coordinator,
+    learners: dict[str, Learner],
+    rows: Tensor,
+    settings: TrainingSettings,
+    *,
+    keeper: Keeper | None = None,
+    on_step: OnStep = lambda *_: None,
+) -> Progress:
+    """Train the joint model on these row numbers; goes on from the keeper's last checkpoint if it has one."""
+    seed_everything(settings.seed)
+    for learner in learners.values():
+        learner.start(settings.learning_rate)
+    progress = (keeper.restore(learners) if keeper else None) or Progress()
+    keeper = keeper or InMemory()
+    training, validation = split_validation(rows, settings)
+    while progress.epoch < settings.epochs and not progress.stopped:
+        report = _epoch(coordinator, training, settings, progress.epoch, on_step)
+        progress.epoch += 1
+        best = _judge(coordinator, validation, settings, progress, report, keeper)
+        keeper.save(progress, learners, best=best)
+    if settings.patience is not None:
+        keeper.restore_best(learners)
+    return progress
+
+
+def split_validation(rows: Tensor, settings: TrainingSettings) -> tuple[Tensor, Tensor]:
+    """Training and validation rows; the latter only if early stopping needs them."""
+    if settings.patience is None:
+        return rows, rows[:0]
+    (shuffled,) = batches(rows, len(rows), settings.seed, -1)
+    held = max(1, round(len(rows) * settings.validation_share))
+    if held >= len(rows):
+        raise SettingError(f"{len(rows)} rows are too few to keep some for validation")
+    return shuffled[held:], shuffled[:held]
+
+
+def _epoch(coordinator: Coordinator, rows: Tensor, settings: TrainingSettings, epoch: int, on_step: OnStep) -> Report:
+    parts = batches(rows, settings.batch_size, settings.seed, epoch)
+    for step, report in enumerate(coordinator.train_epoch(parts), start=1):
+        if report is not None:
+            return report
+        on_step(epoch + 1, settings.epochs, step, len(parts))
+    raise SettingError("there are no rows to train on")
+
+
+def _judge(
+    coordinator: Coordinator,
+    validation: Tensor,
+    settings: TrainingSettings,
+    progress: Progress,
+    report: Report,
+    keeper: Keeper,
+) -> bool:
+    """Log the epoch and decide whether to stop; True if it was the best so far."""
+    record = {"epoch": progress.epoch, "loss": report.loss, "accuracy": report.accuracy}
+    if settings.patience is None:
+        keeper.log(record)
+        return False
+    held = coordinator.evaluate(validation)
+    keeper.log(record | {"validation_loss": held.loss, "validation_accuracy": held.accuracy})
+    best = held.loss < progress.best_loss
+    if best:
+        progress.best_loss, progress.best_epoch = held.loss, progress.epoch
+    progress.stopped = progress.epoch - progress.best_epoch >= settings.patience
+    return best
+
+
+class InMemory:
+    """Keeps nothing but the best weights; for training without a run folder."""
+
+    def __init__(self) -> None:
+        self._best: dict[str, dict[str, Tensor]] = {}
+
+    def save(self, progress: Progress, learners: dict[str, Learner], *, best: bool) -> None:
+        """Remember the weights of the best epoch."""
+        if best:
+            self._best = {name: {k: t.clone() for k, t in x.weights().items()} for name, x in learners.items()}
+
+    def restore(self, learners: dict[str, Learner]) -> Progress | None:
+        """There is never anything to restore."""
+        return None
+
+    def restore_best(self, learners: dict[str, Learner]) -> None:
+        """Put the remembered weights back."""
+        for name, weights in self._best.items():
+            learners[name].load_weights(weights, name)
+
+    def log(self, record: dict[str, Any]) -> None:
+        """Drop it."""
+
+
+def all_rows(count: int) -> Tensor:
+    """Row numbers 0 to count - 1."""
+    return torch.arange(count)

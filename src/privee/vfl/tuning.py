@@ -1,0 +1,96 @@
+"""Search for learning rate and batch size, over the paper's ranges, with Optuna's TPE; resumable."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import optuna
+import torch
+
+from privee.errors import PriveeError
+from privee.vfl.federation import LocalFederation, make_models
+from privee.vfl.joint_data import JointData
+from privee.vfl.training import TrainingSettings, split_validation, train
+
+LEARNING_RATE = (1e-5, 1e-1)
+BATCH_SIZES = (32, 64, 128, 256, 512, 1024, 2048)
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """The best trial so far."""
+
+    trials: int
+    accuracy: float
+    learning_rate: float
+    batch_size: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return dataclasses.asdict(self)
+
+
+def tune(
+    data: JointData,
+    model: str,
+    *,
+    study_file: Path,
+    trials: int,
+    epochs: int,
+    seed: int = 0,
+    on_trial: Callable[[int, int], None] = lambda done, size: None,
+) -> Found:
+    """Run trials until the study holds `trials` finished ones; a study file from before is gone on with.
+
+    The objective is accuracy on a tenth of the training rows, which the trial does not train on.
+    """
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = _study(study_file, f"{model} {dict(data.about)!r} epochs={epochs} seed={seed}", seed)
+    done = _finished(study)
+    on_trial(done, trials)
+    for number in range(done, trials):
+        study.optimize(lambda trial: _accuracy(trial, data, model, epochs, seed), n_trials=1)
+        on_trial(number + 1, trials)
+    best = study.best_trial
+    return Found(_finished(study), float(best.value or 0.0), best.params["learning_rate"], best.params["batch_size"])
+
+
+def _study(file: Path, about: str, seed: int) -> optuna.Study:
+    """Open or make the study; refuse a file made for something else, because its trials would not compare."""
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        storage = JournalStorage(JournalFileBackend(str(file)))
+        study = optuna.create_study(study_name="privee", storage=storage, direction="maximize", load_if_exists=True)
+    except Exception:  # whatever a damaged journal raises
+        raise PriveeError(f"{file} is not a readable study file; move it away or choose another") from None
+    if study.user_attrs.get("about", about) != about:
+        raise PriveeError(f"{file} holds a study of other data or settings; choose another file")
+    study.set_user_attr("about", about)
+    study.sampler = optuna.samplers.TPESampler(seed=seed + len(study.trials))
+    return study
+
+
+def _finished(study: optuna.Study) -> int:
+    return len(study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,)))
+
+
+def _accuracy(trial: optuna.Trial, data: JointData, model: str, epochs: int, seed: int) -> float:
+    settings = TrainingSettings(
+        epochs=epochs,
+        batch_size=trial.suggest_categorical("batch_size", BATCH_SIZES),
+        learning_rate=trial.suggest_float("learning_rate", *LEARNING_RATE, log=True),
+        seed=seed,
+        patience=epochs,
+    )
+    bottoms, top = make_models(model, data.shapes, len(data.class_names), seed)
+    federation = LocalFederation(data.columns, data.labels, bottoms, top)
+    rows = torch.from_numpy(data.train)
+    train(federation.coordinator, federation.learners, rows, settings)
+    _, held = split_validation(rows, settings)
+    return federation.coordinator.evaluate(held).accuracy
