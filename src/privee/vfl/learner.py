@@ -14,13 +14,14 @@ class Learner:
     def __init__(self, model: nn.Module) -> None:
         self.model = model.eval()
         self._training = False
+        self._parameters: list[nn.Parameter] = []
         self._optimizer: torch.optim.Optimizer | None = None
 
     def start(self, learning_rate: float) -> None:
         """Make a fresh optimizer; a model without parameters needs none."""
-        parameters = [p for p in self.model.parameters() if p.requires_grad]
-        # One fused kernel per step instead of a dozen small ones: several small optimizers then cost as much as one.
-        self._optimizer = torch.optim.Adam(parameters, lr=learning_rate, fused=True) if parameters else None
+        self._parameters = [p for p in self.model.parameters() if p.requires_grad]
+        if self._parameters:  # fused: one kernel per step, so that several small optimizers cost no more than one
+            self._optimizer = torch.optim.Adam(self._parameters, lr=learning_rate, fused=True)
 
     def mode(self, train: bool) -> None:
         """Switch between training and evaluation, only when it changes: walking the modules costs time."""
@@ -33,7 +34,8 @@ class Learner:
         output.backward(gradient)
         if self._optimizer is not None:
             self._optimizer.step()
-            self._optimizer.zero_grad()
+            for parameter in self._parameters:  # what zero_grad does, without its bookkeeping
+                parameter.grad = None
 
     def weights(self) -> dict[str, Tensor]:
         """The model's tensors, by name."""
@@ -59,12 +61,11 @@ class Learner:
         self.load_weights({name[6:]: t for name, t in state.items() if name.startswith("model.")}, whose)
         if self._optimizer is None:
             return
-        parameters = self._optimizer.param_groups[0]["params"]
         slots: dict[int, dict[str, Tensor]] = {}
         for name, tensor in state.items():
             if name.startswith("optimizer."):
                 _, index, slot = name.split(".")
-                slots.setdefault(int(index), {})[slot] = _laid_out_like(parameters[int(index)], tensor)
+                slots.setdefault(int(index), {})[slot] = _laid_out_like(self._parameters[int(index)], tensor)
         self._optimizer.load_state_dict(self._optimizer.state_dict() | {"state": slots})
 
 

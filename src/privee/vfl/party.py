@@ -68,8 +68,8 @@ class ActiveParty(PassiveParty):
     def _judge(self, message: Logits) -> Message:
         labels, count = self._labels[message.rows], len(message.rows)
         log_scores = functional.log_softmax(message.values, dim=1)
-        self._loss += functional.nll_loss(log_scores, labels, reduction="sum")
-        self._hits += (message.values.argmax(dim=1) == labels).sum()
+        self._losses.append(functional.nll_loss(log_scores, labels, reduction="sum"))
+        self._hits.append((message.values.argmax(dim=1) == labels).sum())
         self._rows += count
         if not message.train:
             return LogitGradient(None)
@@ -80,12 +80,15 @@ class ActiveParty(PassiveParty):
 
     def _report(self) -> Report:
         count = max(1, self._rows)
-        report = Report(float(self._loss) / count, float(self._hits) / count, self._rows)
+        loss, hits = (sum(float(part) for part in parts) for parts in (self._losses, self._hits))
+        report = Report(loss / count, hits / count, self._rows)
         self._forget()
         return report
 
     def _forget(self) -> None:
-        self._loss, self._hits, self._rows = torch.zeros((), dtype=torch.float64), torch.zeros((), dtype=torch.int64), 0
+        self._losses: list[Tensor] = []
+        self._hits: list[Tensor] = []
+        self._rows = 0
 
 
 class LocalChannel:
