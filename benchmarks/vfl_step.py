@@ -2,9 +2,9 @@
 
     python benchmarks/vfl_step.py       prints the table and stores benchmarks/results/vfl_step.json
 
-Both take turns in one run. The plain loop uses torch's default Adam, as one would write it; beside it the same loop with
-the fused Adam that the roles use. Bars: two parties (the paper's MNIST model) at most 1.25 times plain, and 25 parties
-no worse than linear in the number of parties.
+Both take turns in one run. The plain loop uses torch's default Adam, as one would write it; beside it the same loop
+with the fused Adam that the roles use. Bars: two parties (the paper's MNIST model) at most 1.25 times plain, and 25
+parties no worse than linear in the number of parties.
 """
 
 from __future__ import annotations

@@ -495,7 +495,7 @@ def test_bad_arguments(files, change, message):
 def test_an_id_column_is_needed_for_every_party(files):
     parties = "-p", f"bank={files / 'bank.csv'}", "-p", f"shop={files / 'shop.parquet'}"
     result = run(*parties, "--active", "bank", "--id", "shop:key", "--out", files / "out")
-    assert "no id column is named for party bank; use --id bank:COLUMN" in str(result.exception)
+    assert "which column holds the ids of bank? Give --id COLUMN or --id PARTY:COLUMN" in str(result.exception)
 
 
 def test_help_has_an_example_and_says_what_it_is_for():

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from privee.cli.joint import id_columns, named_files
 from privee.cli.output import out, print_json, progress_bar
 from privee.errors import PriveeError
 
@@ -37,12 +37,12 @@ def align_command(
         from privee.data.alignment import align_files
     except ModuleNotFoundError as error:
         raise PriveeError(f"alignment needs {error.name}: pip install 'privee[alignment]'") from None
-    files = _files(party)
+    files = named_files(party)
     with progress_bar("aligning") as progress:
         summary = align_files(
             files,
             active=active,
-            id_columns=_columns(id_column, files),
+            id_columns=id_columns(id_column, files),
             out=folder,
             delimiter=delimiter,
             force=force,
@@ -55,24 +55,3 @@ def align_command(
     for name, target in summary.out.items():
         sent = summary.messages[name].bytes_sent
         out.print(f"{name}: {summary.records[name]:,} records, sent {sent:,} bytes, {target}", markup=False)
-
-
-def _files(given: Sequence[str]) -> dict[str, Path]:
-    files: dict[str, Path] = {}
-    for text in given:
-        name, equals, path = text.partition("=")
-        if not (name and equals and path):
-            raise PriveeError(f"--party takes NAME=FILE, got {text!r}")
-        if name in files:
-            raise PriveeError(f"party {name} is given twice")
-        files[name] = Path(path)
-    return files
-
-
-def _columns(given: Sequence[str], parties: dict[str, Path]) -> dict[str, str]:
-    """`bank:customer_id` is for bank alone if there is such a party; otherwise the text is a column's name."""
-    for_all = [text for text in given if text.partition(":")[0] not in parties or ":" not in text]
-    for_one = dict(text.split(":", 1) for text in given if text not in for_all)
-    if len(for_all) > 1:
-        raise PriveeError("--id names more than one column for all parties; use --id PARTY:COLUMN")
-    return dict.fromkeys(parties, for_all[0]) | for_one if for_all else for_one

@@ -29,14 +29,15 @@ def list_datasets(data_dir: Folder = None, as_json: Json = False) -> None:
         pairs = zip(known, places, strict=True)
         print_json([one.as_dict() | {"where": where, "source": source} for one, (where, source) in pairs])
         return
-    table = Table("name", "title")
+    table = Table()
+    table.add_column("name", no_wrap=True)
     for heading in ("rows", "columns", "classes"):
         table.add_column(heading, justify="right")
     for heading in ("where", "licence"):
         table.add_column(heading)
     for one, (where, _) in zip(known, places, strict=True):
         numbers = (f"{number:,}" for number in (one.rows, one.columns, one.classes))
-        table.add_row(one.name, one.title, *numbers, where, one.licence)
+        table.add_row(one.name, *numbers, where, one.licence)
     out.print(table)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from privee.cli.output import progress_bar
 from privee.errors import PriveeError
 
 if TYPE_CHECKING:
@@ -14,29 +15,27 @@ if TYPE_CHECKING:
 How = Literal["contiguous", "random", "strips"]
 
 
-def named_files(parties: Sequence[str] | None) -> dict[str, Path]:
+def named_files(options: Sequence[str] | None) -> dict[str, Path]:
     """`bank=bank.csv` options as names and paths."""
     files: dict[str, Path] = {}
-    for option in parties or ():
+    for option in options or ():
         name, equals, path = option.partition("=")
-        if not equals or not name or not path:
+        if not (name and equals and path):
             raise PriveeError(f"--party takes NAME=FILE, got {option!r}")
         if name in files:
-            raise PriveeError(f"party {name} is named twice")
+            raise PriveeError(f"party {name} is given twice")
         files[name] = Path(path)
     return files
 
 
-def id_columns(options: Sequence[str], parties: Sequence[str]) -> dict[str, str]:
-    """`customer_id` for all parties, or `bank:customer_id` for one."""
-    chosen = dict.fromkeys(parties, "")
-    for option in options:
-        party, colon, column = option.partition(":")
-        if colon and party in chosen:
-            chosen[party] = column
-        else:
-            chosen = {name: found or option for name, found in chosen.items()}
-    missing = [name for name, column in chosen.items() if not column]
+def id_columns(options: Sequence[str], parties: Collection[str]) -> dict[str, str]:
+    """`bank:customer_id` is for bank alone if there is such a party; otherwise the text is a column's name for all."""
+    for_all = [text for text in options if ":" not in text or text.partition(":")[0] not in parties]
+    for_one = dict(text.split(":", 1) for text in options if text not in for_all)
+    if len(for_all) > 1:
+        raise PriveeError("--id names more than one column for all parties; use --id PARTY:COLUMN")
+    chosen = dict.fromkeys(parties, for_all[0]) | for_one if for_all else for_one
+    missing = [name for name in parties if name not in chosen]
     if missing:
         raise PriveeError(f"which column holds the ids of {', '.join(missing)}? Give --id COLUMN or --id PARTY:COLUMN")
     return chosen
@@ -50,7 +49,8 @@ def dataset_data(
     from privee.vfl.experiment import partition_of
     from privee.vfl.joint_data import from_dataset
 
-    dataset = load_dataset(name, data_dir=data_dir, seed=seed)
+    with progress_bar(f"fetching {name}") as progress:
+        dataset = load_dataset(name, data_dir=data_dir, seed=seed, progress=progress)
     chosen = how or ("strips" if dataset.image_shape else "contiguous")
     partition = partition_of(dataset, parties=parties, adversary_fraction=fraction, how=chosen, seed=seed)
     return from_dataset(dataset, partition)
@@ -66,5 +66,8 @@ def table_data(
         raise PriveeError(f"which party holds the labels? Give --active, one of {', '.join(files)}")
     if label is None:
         raise PriveeError(f"which column of {active} holds the labels? Give --label COLUMN")
-    columns = id_columns(ids, list(files))
-    return from_tables(files, active=active, id_columns=columns, label=label, test_share=test_share, seed=seed)
+    columns = id_columns(ids, files)
+    with progress_bar("aligning") as progress:
+        return from_tables(
+            files, active=active, id_columns=columns, label=label, test_share=test_share, seed=seed, progress=progress
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -66,14 +66,22 @@ def from_dataset(dataset: Dataset, partition: Partition) -> JointData:
 
 
 def from_tables(
-    files: Mapping[str, Path], *, active: str, id_columns: Mapping[str, str], label: str, test_share: float, seed: int
+    files: Mapping[str, Path],
+    *,
+    active: str,
+    id_columns: Mapping[str, str],
+    label: str,
+    test_share: float,
+    seed: int,
+    progress: Callable[[int, int], None] | None = None,
 ) -> JointData:
     """Align the parties' tables, fit each party's preprocessing on its own training rows, and encode.
 
     Nothing of a party's preprocessing is seen by another: each is fitted on that party's columns alone.
     """
     order = [active, *(name for name in files if name != active)]
-    tables = _aligned({name: _read(files[name], name, id_columns, label if name == active else None) for name in order})
+    read = {name: _read(files[name], name, id_columns, label if name == active else None) for name in order}
+    tables = _aligned(read, progress)
     labels = fit_labels(tables[active].labels or [])
     count = len(tables[active])
     shuffled = np.argsort(seeded(seed, "test rows").uniform(count), kind="stable")
@@ -131,8 +139,10 @@ def _read_new(path: Path, name: str, saved: Mapping[str, Any], fitted: Preproces
     return dataclasses.replace(table, columns=columns)
 
 
-def _aligned(tables: Mapping[str, PartyTable]) -> dict[str, PartyTable]:
+def _aligned(
+    tables: Mapping[str, PartyTable], progress: Callable[[int, int], None] | None = None
+) -> dict[str, PartyTable]:
     """Bring the parties' rows into one order by private set intersection."""
     active = next(iter(tables))
-    found = align({name: table.ids for name, table in tables.items()}, active=active)
+    found = align({name: table.ids for name, table in tables.items()}, active=active, progress=progress)
     return {name: table.take(found.rows[name]) for name, table in tables.items()}
