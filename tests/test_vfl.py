@@ -284,3 +284,13 @@ def test_roles_refuse_messages_that_are_not_theirs():
         passive.handle(Work(torch.zeros(1, 2), None, train=True))
     with pytest.raises(privee.PriveeError, match="but 3 labels"):
         ActiveParty("bank", torch.zeros(4, 2), nn.Linear(2, 2), torch.zeros(3, dtype=torch.int64))
+
+
+def test_batches_cover_every_row_once_and_change_with_the_epoch():
+    rows = torch.arange(50)
+    first, second = (batches(rows, 8, 0, epoch) for epoch in (0, 1))
+    assert [len(part) for part in first] == [8] * 6 + [2]
+    assert torch.equal(torch.cat(first).sort().values, rows)
+    assert not torch.equal(torch.cat(first), torch.cat(second))
+    assert torch.equal(torch.cat(first), torch.cat(batches(rows, 8, 0, 0)))
+    assert not torch.equal(torch.cat(first), torch.cat(batches(rows, 8, 1, 0)))
