@@ -17,7 +17,7 @@ import privee
 from privee.data.datasets import Dataset
 from privee.data.partition import split_columns, split_image
 from privee.vfl.experiment import open_run, train_run
-from privee.vfl.joint_data import JointData, from_dataset
+from privee.vfl.joint_data import JointData, from_dataset, from_tables
 from privee.vfl.runs import RunFolder
 from privee.vfl.training import TrainingSettings
 from tests.test_cli import good, run, start
@@ -63,6 +63,7 @@ def test_a_broken_run_resumes_to_the_same_weights(tmp_path, kind, patience):
     with pytest.raises(PowerCutError):
         train_run(tmp_path / "broken", data, kind, settings, on_step=cut)
     assert not RunFolder(tmp_path / "broken").finished
+    RunFolder(tmp_path / "broken").log({"epoch": 3, "loss": 0.0})  # as if cut between the metrics and the checkpoint
     seen: list[int] = []
     train_run(tmp_path / "broken", data, kind, settings, on_step=lambda epoch, *_: seen.append(epoch))
     assert min(seen) == 3
@@ -200,6 +201,21 @@ def test_own_tables_end_to_end(tmp_path):
     code, _, err = run("predict", "run", *OWN[:2], "-d", "none", "-o", "y.csv", cwd=tmp_path)
     assert code == 2
     assert "needs the columns of shop" in err
+
+
+def test_preprocessing_is_fitted_on_training_records_alone(tmp_path):
+    """Basket sizes are row numbers; the smallest and largest are among the test records, and must not be known."""
+    (tmp_path / "bank.csv").write_text("id,x,y\n" + "".join(f"{i:03d},{i % 7},{i % 2}\n" for i in range(50)))
+    (tmp_path / "shop.csv").write_text("id,basket\n" + "".join(f"{i:03d},{i}\n" for i in range(50)))
+    files = {"bank": tmp_path / "bank.csv", "shop": tmp_path / "shop.csv"}
+    columns = {"bank": "id", "shop": "id"}
+    for seed in range(50):
+        data = from_tables(files, active="bank", id_columns=columns, label="y", test_share=0.5, seed=seed)
+        if {0, 49} <= set(data.test):
+            break
+    (basket,) = data.private["shop"]["preprocessing.json"]["columns"]
+    assert (basket["low"], basket["high"]) == (data.train.min(), data.train.max())
+    assert data.columns["shop"][0] == 0 == data.columns["shop"][data.train.min()]
 
 
 @pytest.mark.parametrize(

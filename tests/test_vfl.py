@@ -228,8 +228,9 @@ def test_seeds_decide_everything():
 
 
 def test_a_roles_weights_depend_on_seed_and_role_alone():
-    """So that each party can make its own, on its own machine."""
-    bottoms, _ = make_models("mlp", {"a": (3,), "b": (5,)}, CLASSES, 7)
+    """So that each party can make its own, on its own machine; and no two parties start alike."""
+    bottoms, _ = make_models("mlp", {"a": (5,), "b": (5,)}, CLASSES, 7)
+    assert not torch.equal(bottoms["a"][1].weight, bottoms["b"][1].weight)
     alone = build(7, "b", lambda: ARCHITECTURES["mlp"][0]((5,), CLASSES))
     for p, q in zip(bottoms["b"].parameters(), alone.parameters(), strict=True):
         assert (p == q).all()

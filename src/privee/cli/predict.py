@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from privee.cli.joint import named_files
-from privee.cli.output import err, out, print_json
+from privee.cli.output import out, print_json, progress_bar
 from privee.defenses import defense as make_defense
 from privee.randomness import seeded
 
@@ -31,7 +31,7 @@ def predict(
     from privee.vfl.prediction import predict as work
 
     chosen = make_defense(defense)
-    with err.status("predicting ..."):
+    with progress_bar("predicting") as progress:
         summary = work(
             run,
             out_file,
@@ -41,6 +41,7 @@ def predict(
             draws=None if seed is None else seeded(seed),
             data_dir=data_dir,
             force=force,
+            progress=progress,
         )
     if as_json:
         print_json(summary)

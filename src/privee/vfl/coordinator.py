@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import torch
@@ -13,6 +13,7 @@ from privee.vfl.learner import Learner
 from privee.vfl.messages import Channel, Embedding, LogitGradient, Logits, Message, Report, ReportRequest, Work
 
 Reply = TypeVar("Reply", bound=Message)
+Progress = Callable[[int, int], None]
 
 
 class Coordinator:
@@ -51,9 +52,13 @@ class Coordinator:
             logits: Tensor = self.learner.model(self._ask_all(dict.fromkeys(self.parties), rows, train=False))
         return logits
 
-    def scores(self, rows: Tensor, *, batch: int = 4096) -> Tensor:
+    def scores(self, rows: Tensor, *, batch: int = 4096, progress: Progress = lambda done, size: None) -> Tensor:
         """Class confidences: what a defense turns into a release before anyone sees them."""
-        return torch.cat([torch.softmax(self.logits(part), dim=1) for part in rows.split(batch)])
+        parts: list[Tensor] = []
+        for part in rows.split(batch):
+            parts.append(torch.softmax(self.logits(part), dim=1))
+            progress(min(len(parts) * batch, len(rows)), len(rows))
+        return torch.cat(parts)
 
     def evaluate(self, rows: Tensor, *, batch: int = 4096) -> Report:
         """Loss and accuracy on these rows; the active party compares."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from privee.errors import PriveeError
-from privee.vfl.coordinator import Coordinator
+from privee.vfl.coordinator import Coordinator, Progress
 from privee.vfl.learner import Learner
 from privee.vfl.messages import Message
 from privee.vfl.models import architecture
@@ -54,10 +54,10 @@ class LocalFederation:
         """Every role's learner by role name."""
         return {party.name: party.learner for party in self.parties} | {COORDINATOR: self.coordinator.learner}
 
-    def scores(self, rows: Tensor | None = None) -> np.ndarray:
+    def scores(self, rows: Tensor | None = None, *, progress: Progress = lambda done, size: None) -> np.ndarray:
         """Class confidences of these rows (all of them by default), undefended."""
         chosen = torch.arange(self.rows) if rows is None else rows
-        return self.coordinator.scores(chosen).numpy()
+        return self.coordinator.scores(chosen, progress=progress).numpy()
 
 
 def make_models(

@@ -13,6 +13,7 @@ from privee.data.score_files.saving import save_scores
 from privee.defenses import Defense
 from privee.randomness import Draws
 from privee.theory import rows_in_order
+from privee.vfl.coordinator import Progress
 from privee.vfl.experiment import open_run
 from privee.vfl.joint_data import JointData
 
@@ -29,11 +30,12 @@ def predict(
     draws: Draws | None = None,
     data_dir: Path | None = None,
     force: bool = False,
+    progress: Progress = lambda done, size: None,
 ) -> dict[str, Any]:
     """Write the releases of a run's predictions to a file and return a summary."""
     federation, data = open_run(run, files, data_dir)
     rows = np.concatenate([data.train, data.test]) if which == "all" else getattr(data, which)
-    scores = federation.scores(torch.from_numpy(rows))
+    scores = federation.scores(torch.from_numpy(rows), progress=progress)
     release = defense.release(scores, draws=draws)
     save_scores(target, release, names=_names(data), ids=_ids(data, rows), force=force)
     same = release.argmax(axis=1) == scores.argmax(axis=1)
