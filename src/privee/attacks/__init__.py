@@ -1,0 +1,23 @@
+"""Attacks: one file each, one contract, and nothing to work with but an `AttackerView`."""
+
+from privee.attacks.base import Attack, Needs, Reconstruction
+from privee.attacks.equation_solving import EquationSolving
+from privee.attacks.gradient_inversion import GradientInversion
+from privee.attacks.joint_model import JointModel, from_federation
+from privee.attacks.learned_inversion import LearnedInversion
+from privee.attacks.prior_informed import PriorInformed
+from privee.attacks.view import AttackerView, Auxiliary
+
+__all__ = [
+    "Attack",
+    "AttackerView",
+    "Auxiliary",
+    "EquationSolving",
+    "GradientInversion",
+    "JointModel",
+    "LearnedInversion",
+    "Needs",
+    "PriorInformed",
+    "Reconstruction",
+    "from_federation",
+]

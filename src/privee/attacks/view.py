@@ -1,0 +1,76 @@
+"""What the threat model grants an attacker, and nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from privee.attacks.joint_model import JointModel
+from privee.defenses import Defense
+from privee.errors import PriveeError
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Auxiliary:
+    """Rows of the same population for which the attacker knows all columns: what "auxiliary rows" means."""
+
+    own: Tensor
+    unknown: Tensor
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class AttackerView:
+    """The active party's knowledge.
+
+    Attributes:
+        own: its own columns of the target records, (n, columns).
+        model: the joint model as a white box.
+        releases: what was handed out for each record, (queries, n, classes).
+        defense: the defense with its public settings (never its draws).
+        adaptive: does the attacker use that knowledge?
+        auxiliary: rows with all columns, if the threat model grants any.
+    """
+
+    own: Tensor
+    model: JointModel
+    releases: Tensor
+    defense: Defense
+    adaptive: bool
+    auxiliary: Auxiliary | None = None
+
+    def __post_init__(self) -> None:
+        if self.releases.ndim != 3:
+            raise PriveeError(f"releases must be (queries, rows, classes), got shape {tuple(self.releases.shape)}")
+        if self.releases.shape[1] != len(self.own):
+            raise PriveeError(f"there are releases of {self.releases.shape[1]} rows for {len(self.own)} records")
+        if self.releases.shape[2] != self.model.n_classes:
+            raise PriveeError(f"the releases have {self.releases.shape[2]} classes, the model {self.model.n_classes}")
+
+    @property
+    def rows(self) -> int:
+        """How many records are under attack."""
+        return len(self.own)
+
+    def read(self, release: Tensor) -> Tensor:
+        """A release as this attacker reads it: undone as far as it knows how, or taken for the scores."""
+        if not self.adaptive:
+            return release
+        return torch.from_numpy(np.asarray(self.defense.estimate_scores(release.numpy())))
+
+    @property
+    def target(self) -> Tensor:
+        """What the attacker takes for the scores: the mean over queries of what it reads from each release."""
+        return torch.stack([self.read(release) for release in self.releases]).mean(dim=0)
+
+    def simulate(self, unknown: Tensor, own: Tensor, draws_seed: int) -> Tensor:
+        """Releases of rows it knows all columns of, by its own copy of the defense with draws of its own."""
+        from privee.randomness import seeded
+
+        scores = self.model.scores(own, unknown).numpy()
+        return torch.from_numpy(np.asarray(self.defense.release(scores, draws=seeded(draws_seed, "simulated"))))
