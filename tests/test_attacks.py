@@ -13,13 +13,17 @@ from privee.attacks import (
     Auxiliary,
     EquationSolving,
     GradientInversion,
+    GrnaGenerator,
+    GrnaPaper,
     JointModel,
     LearnedInversion,
     PriorInformed,
+    RepeatedQuery,
     from_federation,
 )
 from privee.attacks.guesses import mean_guess, regression_guess, uniform_guess
 from privee.attacks.metrics import attainable_protection, column_mse, feature_mse, guess_normalised
+from privee.attacks.repeated_query import join_releases
 from privee.data.datasets import load_dataset
 from privee.data.partition import split_columns
 from privee.vfl import LocalFederation, TrainingSettings, make_models, train
@@ -113,6 +117,54 @@ def test_a_weak_enough_perturbation_is_no_defense(case):
 def test_more_queries_help(case):
     one, many = (case.error(PriorInformed(), U, adaptive=True, queries=n) for n in (1, 50))
     assert many < one
+
+
+@pytest.mark.parametrize("estimator", ["minimum", "mean", "likelihood"])
+def test_repeated_queries_wear_privee_u_down(case, estimator):
+    attack = RepeatedQuery(inner=EquationSolving(), estimator=estimator)
+    few, many = (case.error(attack, U, adaptive=True, queries=n) for n in (2, 200))
+    assert many < few / 3
+
+
+def test_the_likelihood_estimator_beats_the_papers_minimum(case):
+    """Mean absolute error of the scores themselves, after 10 and 100 queries; more than twice as good."""
+    for queries in (10, 100):
+        view = case.view(U, adaptive=True, queries=queries)
+        minimum, likelihood = (
+            np.abs(join_releases(view, name).numpy() - case.scores).mean() for name in ("minimum", "likelihood")
+        )
+        assert likelihood < minimum / 2
+
+
+def test_repeated_queries_say_when_they_make_no_sense(case):
+    attack = RepeatedQuery(inner=EquationSolving())
+    assert attack.why_not(case.view(U, adaptive=True)) == "needs 2 queries per record"
+    assert "adaptive attacker of privee-u" in attack.why_not(case.view("ranking-only", adaptive=True, queries=2))
+    assert (
+        RepeatedQuery(inner=EquationSolving(), estimator="mean").why_not(case.view(U, adaptive=False, queries=2))
+        is None
+    )
+
+
+def test_grna_in_the_papers_form_fits_scores_not_columns(case):
+    """Its loss falls, and its columns are no better than a guess: the two are different things."""
+    view = case.view("none", adaptive=False)
+    first, last = (GrnaPaper(epochs=n, learning_rate=0.1).run(view) for n in (1, 60))
+    assert last.residual < first.residual / 3
+    guess = feature_mse(mean_guess(view), case.truth)
+    assert feature_mse(last.unknown, case.truth) > guess
+    stepped = GrnaPaper(epochs=10, learning_rate=0.1, step_per_batch=True).run(view)
+    assert stepped.residual < first.residual
+
+
+def test_grna_with_a_generator_beats_guessing_uniformly(case):
+    attack = GrnaGenerator(epochs=15, learning_rate=1e-3, hidden=(60, 30))
+    view = case.view("none", adaptive=False)
+    found = attack.run(view)
+    assert ((found.unknown >= 0) & (found.unknown <= 1)).all()
+    assert feature_mse(found.unknown, case.truth) < 0.5 * feature_mse(uniform_guess(view), case.truth)
+    blind = AttackerView(view.own, view.model, view.releases, view.defense, adaptive=False)
+    assert feature_mse(found.unknown, case.truth) < feature_mse(attack.run(blind).unknown, case.truth)
 
 
 def test_the_residual_is_the_papers_figure(case):

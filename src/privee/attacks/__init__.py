@@ -3,9 +3,12 @@
 from privee.attacks.base import Attack, Needs, Reconstruction
 from privee.attacks.equation_solving import EquationSolving
 from privee.attacks.gradient_inversion import GradientInversion
+from privee.attacks.grna_generator import GrnaGenerator
+from privee.attacks.grna_paper import GrnaPaper
 from privee.attacks.joint_model import JointModel, from_federation
 from privee.attacks.learned_inversion import LearnedInversion
 from privee.attacks.prior_informed import PriorInformed
+from privee.attacks.repeated_query import RepeatedQuery
 from privee.attacks.view import AttackerView, Auxiliary
 
 __all__ = [
@@ -14,10 +17,13 @@ __all__ = [
     "Auxiliary",
     "EquationSolving",
     "GradientInversion",
+    "GrnaGenerator",
+    "GrnaPaper",
     "JointModel",
     "LearnedInversion",
     "Needs",
     "PriorInformed",
     "Reconstruction",
+    "RepeatedQuery",
     "from_federation",
 ]

@@ -1,0 +1,50 @@
+"""GRNA as the paper's settings describe it: optimise the unknown columns themselves, from normal starts, unclipped."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from privee.attacks.base import Attack, Needs
+from privee.attacks.view import AttackerView
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GrnaPaper(Attack):
+    """Mean square error in probabilities, Adam, starts from N(0, 1), nothing keeps columns in [0, 1].
+
+    Args:
+        epochs: passes over the records.
+        learning_rate: of Adam; 0.01, and 0.1 for MNIST.
+        batch_size: records per mini-batch.
+        step_per_batch: one step per mini-batch (the paper's CIFAR runs) instead of one per epoch on the averaged loss.
+    """
+
+    name: ClassVar[str] = "grna-paper"
+    summary: ClassVar[str] = "the paper's form: optimises unclipped columns from normal starts"
+    needs: ClassVar[Needs] = Needs(gradients=True)
+
+    epochs: int = 100
+    learning_rate: float = 0.01
+    batch_size: int = 128
+    step_per_batch: bool = False
+
+    def _reconstruct(self, view: AttackerView) -> Tensor:
+        target = view.target
+        unknown = torch.randn(view.rows, view.model.unknown_columns, dtype=view.own.dtype, requires_grad=True)
+        optimizer = torch.optim.Adam([unknown], lr=self.learning_rate)
+        parts = torch.arange(view.rows).split(self.batch_size)
+        for _ in range(self.epochs):
+            for part in parts:
+                scores = view.model.scores(view.own[part], unknown[part])
+                ((scores - target[part]).square().mean() / len(parts)).backward()
+                if self.step_per_batch:
+                    optimizer.step()
+                    optimizer.zero_grad()
+            if not self.step_per_batch:
+                optimizer.step()
+                optimizer.zero_grad()
+        return unknown.detach()
