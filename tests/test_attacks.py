@@ -20,7 +20,10 @@ from privee.attacks import (
     PriorInformed,
     RepeatedQuery,
     from_federation,
+    known_attacks,
+    paper_attack,
 )
+from privee.attacks import attack as make_attack
 from privee.attacks.guesses import mean_guess, regression_guess, uniform_guess
 from privee.attacks.metrics import attainable_protection, column_mse, feature_mse, guess_normalised
 from privee.attacks.repeated_query import join_releases
@@ -259,6 +262,26 @@ def test_metrics():
     assert guess_normalised(0.02, 0.04) == 0.5
     assert attainable_protection(0.02, 0.0, 0.04) == 0.5
     assert attainable_protection(0.04, 0.0, 0.04) == 1
+
+
+def test_attacks_by_name_and_the_papers_presets():
+    assert set(known_attacks()) == {
+        "equation-solving",
+        "gradient-inversion",
+        "grna-paper",
+        "grna-generator",
+        "learned-inversion",
+        "prior-informed",
+        "repeated-query",
+    }
+    assert make_attack("prior-informed:iterations=10") == PriorInformed(iterations=10)
+    assert make_attack("repeated-query:inner=equation-solving,estimator=mean").inner == EquationSolving()
+    assert paper_attack("gradient-inversion", "mnist") == GradientInversion(loss="probability")
+    assert paper_attack("grna-paper", "cifar10") == GrnaPaper(epochs=10, step_per_batch=True)
+    with pytest.raises(privee.SettingError, match="no attack is called 'nope'"):
+        make_attack("nope")
+    with pytest.raises(privee.SettingError, match="no settings for grna-paper on digits"):
+        paper_attack("grna-paper", "digits")
 
 
 def test_bad_views_are_named(case):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import privee
-from privee.defenses import registry
 from privee.defenses.gaussian_noise import true_epsilon
+from privee.defenses.registry import DEFENSES
 from tests.conftest import softmax_rows
 
 EVERY = [
@@ -171,9 +171,9 @@ def test_registry_refuses_duplicates_and_loads_entry_points(monkeypatch):
         privee.register(Impostor)
     assert privee.register(privee.Rounding) is privee.Rounding
 
-    point = EntryPoint("shy", f"{__name__}:ShyDefense", registry.ENTRY_POINTS)
-    monkeypatch.setattr(registry, "_known", dict(registry._known))
-    monkeypatch.setattr(registry, "_discovered", False)
+    point = EntryPoint("shy", f"{__name__}:ShyDefense", DEFENSES.entry_points)
+    monkeypatch.setattr(DEFENSES, "_known", dict(DEFENSES._known))
+    monkeypatch.setattr(DEFENSES, "_discovered", False)
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: EntryPoints([point]).select(group=group))
     assert isinstance(privee.defense("shy"), ShyDefense)
 

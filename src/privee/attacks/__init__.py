@@ -8,8 +8,20 @@ from privee.attacks.grna_paper import GrnaPaper
 from privee.attacks.joint_model import JointModel, from_federation
 from privee.attacks.learned_inversion import LearnedInversion
 from privee.attacks.prior_informed import PriorInformed
+from privee.attacks.registry import attack, known_attacks, paper_attack, register
 from privee.attacks.repeated_query import RepeatedQuery
 from privee.attacks.view import AttackerView, Auxiliary
+
+for _cls in (
+    EquationSolving,
+    GradientInversion,
+    GrnaPaper,
+    GrnaGenerator,
+    LearnedInversion,
+    PriorInformed,
+    RepeatedQuery,
+):
+    register(_cls)
 
 __all__ = [
     "Attack",
@@ -25,5 +37,9 @@ __all__ = [
     "PriorInformed",
     "Reconstruction",
     "RepeatedQuery",
+    "attack",
     "from_federation",
+    "known_attacks",
+    "paper_attack",
+    "register",
 ]

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from privee.attacks.base import Attack, Needs
+from privee.attacks.registry import attack
 from privee.attacks.view import AttackerView
 from privee.defenses.inverse import condition_on_sum, tighten_by_sum
 from privee.defenses.rank_noise import RankNoise
@@ -47,6 +48,10 @@ class RepeatedQuery(Attack):
 
     inner: Attack
     estimator: Estimator = "likelihood"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.inner, str):  # a spec, as the command line gives it
+            object.__setattr__(self, "inner", attack(self.inner))
 
     def why_not(self, view: AttackerView) -> str | None:
         """Also whatever keeps the inner attack from working."""

@@ -7,7 +7,6 @@ plain (n, K) rows, `_release` and `_estimate`; forms, dtypes and validation are 
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from privee.errors import SettingError
 from privee.randomness import Draws, secure
+from privee.registry import write_spec
 from privee.scores import check_release, check_rows, to_rows
 from privee.scores.forms import Floats
 
@@ -126,10 +126,7 @@ class Defense(ABC):
     @property
     def spec(self) -> str:
         """The settings as one string, as the command line takes them: `privee-u:rho=0.1`."""
-        fields = dataclasses.fields(self)  # type: ignore[arg-type]
-        given = [(f.name, getattr(self, f.name)) for f in fields if getattr(self, f.name) != f.default]
-        text = ",".join(f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in given)
-        return f"{self.name}:{text}" if text else self.name
+        return write_spec(self.name, self)
 
 
 def check_positive(**settings: float) -> None:
