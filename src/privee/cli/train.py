@@ -39,7 +39,7 @@ def train(
 ) -> None:
     """Train a joint model of several parties into a run folder. Ctrl-C leaves a run that can be resumed.
 
-    Example: `privee train digits --model logistic --out runs/digits`
+    Example: `privee train digits --model logistic --learning-rate 0.02 --out runs/digits`
 
     Own tables: `privee train --party bank=bank.csv --party shop=shop.csv --active bank --id customer --label risk`
     """
