@@ -59,7 +59,7 @@ def align_files(
     force: bool = False,
     progress: Progress | None = None,
 ) -> FileAlignment:
-    """Write, for each party, `out/<party>` with the suffix of its file; all files appear, or none.
+    """Write, for each party, `out/<party>` with the suffix of its file; each file appears whole or not at all.
 
     Args:
         files: each party's .csv, .tsv, .parquet or .pq file.
