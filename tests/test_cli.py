@@ -279,3 +279,10 @@ def test_demo_tells_the_story(tmp_path):
 
 def test_version_matches(tmp_path):
     assert good("--version", cwd=tmp_path).strip() == f"privee {privee.__version__}"
+
+
+def test_a_missing_extra_is_named(tmp_path):
+    """A module that shadows torch and fails as a missing one does stands for an installation without it."""
+    (tmp_path / "torch.py").write_text("raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')\n")
+    code, _, err = run("train", "digits", cwd=tmp_path)
+    assert (code, err) == (2, "privee: this command needs torch: pip install 'privee[vfl]'\n")

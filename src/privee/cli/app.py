@@ -56,6 +56,11 @@ def run() -> int:
     except InterruptedByUserError as error:
         print_error(str(error))
         return INTERRUPTED
+    except ModuleNotFoundError as error:  # an extra that is not installed; a missing part of privee itself is a bug
+        if (error.name or "privee").startswith("privee"):
+            raise
+        print_error(f"this command needs {error.name}: pip install 'privee[vfl]'")
+        return BAD_INPUT
     except (PriveeError, OSError) as error:
         print_error(_words(error))
         return BAD_INPUT
