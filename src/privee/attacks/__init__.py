@@ -11,6 +11,7 @@ from privee.attacks.prior_informed import PriorInformed
 from privee.attacks.registry import attack, known_attacks, paper_attack, register
 from privee.attacks.repeated_query import RepeatedQuery
 from privee.attacks.view import AttackerView, Auxiliary
+from privee.attacks.watch import Watch
 
 for _cls in (
     EquationSolving,
@@ -37,6 +38,7 @@ __all__ = [
     "PriorInformed",
     "Reconstruction",
     "RepeatedQuery",
+    "Watch",
     "attack",
     "from_federation",
     "known_attacks",

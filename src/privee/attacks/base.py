@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from privee.attacks.view import AttackerView
+from privee.attacks.watch import Watch
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,20 +50,25 @@ class Attack(ABC):
             return f"needs {self.needs.queries} queries per record"
         return None
 
-    def run(self, view: AttackerView, *, seed: int = 0) -> Reconstruction:
-        """Attack; the same seed gives the same reconstruction."""
+    def run(self, view: AttackerView, *, seed: int = 0, watch: Watch | None = None) -> Reconstruction:
+        """Attack; the same seed gives the same reconstruction, also if `watch` resumes an interrupted run."""
+        watch = watch or Watch()
+        watch.begin(self.settings(), seed, view)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            unknown = self._reconstruct(view)
-        return Reconstruction(unknown, confidence_residual(view, unknown))
+            found = self._reconstruct(view, watch)
+        result = Reconstruction(found, confidence_residual(view, found))
+        watch.done()
+        return result
 
     @abstractmethod
-    def _reconstruct(self, view: AttackerView) -> Tensor:
-        """The unknown columns, (n, columns)."""
+    def _reconstruct(self, view: AttackerView, watch: Watch) -> Tensor:
+        """The unknown columns, (n, columns). Long loops go over `watch.steps`."""
 
     def settings(self) -> dict[str, Any]:
-        """The settings as plain values."""
-        return {"name": self.name} | dataclasses.asdict(self)  # type: ignore[call-overload]
+        """The settings as plain values; `attack(**settings)` gives the attack back."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+        return {"name": self.name} | {key: v.settings() if isinstance(v, Attack) else v for key, v in values.items()}
 
 
 def confidence_residual(view: AttackerView, unknown: Tensor) -> float:

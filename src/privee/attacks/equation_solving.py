@@ -11,6 +11,7 @@ from torch import Tensor
 from privee.attacks.base import Attack, Needs
 from privee.attacks.logs import centred
 from privee.attacks.view import AttackerView
+from privee.attacks.watch import Watch
 
 SMALLEST = 1e-300
 
@@ -23,7 +24,7 @@ class EquationSolving(Attack):
     summary: ClassVar[str] = "pseudo-inverse of the logistic model's log-ratios"
     needs: ClassVar[Needs] = Needs(linear_model=True)
 
-    def _reconstruct(self, view: AttackerView) -> Tensor:
+    def _reconstruct(self, view: AttackerView, watch: Watch) -> Tensor:
         assert view.model.linear is not None  # noqa: S101 (why_not has checked)
         log_scores = view.target.clamp_min(SMALLEST).log()
         own_part = view.model.logits(view.own, torch.zeros(view.rows, view.model.unknown_columns, dtype=view.own.dtype))

@@ -9,8 +9,11 @@ import torch
 from torch import Tensor
 
 from privee.attacks.base import Attack, Needs
+from privee.attacks.batches import rows_at_once
+from privee.attacks.descent import descend
 from privee.attacks.logs import centred, centred_log
 from privee.attacks.view import AttackerView
+from privee.attacks.watch import Watch
 
 Loss = Literal["probability", "log-score"]
 
@@ -35,19 +38,19 @@ class GradientInversion(Attack):
     learning_rate: float = 0.1
     start: float = 0.0
 
-    def _reconstruct(self, view: AttackerView) -> Tensor:
+    def _reconstruct(self, view: AttackerView, watch: Watch) -> Tensor:
         wanted = view.target if self.loss == "probability" else centred_log(view.target)
-        unknown = torch.full(
-            (view.rows, view.model.unknown_columns), self.start, dtype=view.own.dtype, requires_grad=True
+        columns = view.model.unknown_columns
+        return descend(
+            torch.full((view.rows, columns), self.start, dtype=view.own.dtype),
+            lambda part, unknown: self._distance(view.model.logits(view.own[part], unknown), wanted[part]),
+            watch,
+            stage="columns",
+            epochs=self.iterations,
+            learning_rate=self.learning_rate,
+            batch_size=rows_at_once(view.own.shape[1] + columns),
+            clip=True,
         )
-        optimizer = torch.optim.Adam([unknown], lr=self.learning_rate)
-        for _ in range(self.iterations):
-            optimizer.zero_grad()
-            self._distance(view.model.logits(view.own, unknown), wanted).backward()
-            optimizer.step()
-            with torch.no_grad():
-                unknown.clamp_(0.0, 1.0)
-        return unknown.detach()
 
     def _distance(self, logits: Tensor, wanted: Tensor) -> Tensor:
         """Summed over records, so that each one's step is its own."""

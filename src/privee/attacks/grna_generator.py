@@ -10,8 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from privee.attacks.base import Attack, Needs
+from privee.attacks.batches import Shuffled
 from privee.attacks.guesses import mean_guess
 from privee.attacks.view import AttackerView
+from privee.attacks.watch import Watch
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,18 +41,19 @@ class GrnaGenerator(Attack):
     mean_weight: float = 1.0
     hidden: tuple[int, ...] = (600, 200, 100)
 
-    def _reconstruct(self, view: AttackerView) -> Tensor:
+    def _reconstruct(self, view: AttackerView, watch: Watch) -> Tensor:
         unknown_columns = view.model.unknown_columns
         generator = _generator((view.own.shape[1] + unknown_columns, *self.hidden), unknown_columns).to(view.own.dtype)
-        optimizer = torch.optim.Adam(generator.parameters(), lr=self.learning_rate)
+        optimizer = torch.optim.Adam(generator.parameters(), lr=self.learning_rate, fused=True)
         means = mean_guess(view)[0] if view.auxiliary is not None and self.mean_weight else None
-        target = view.target
-        for _ in range(self.epochs):
-            for part in torch.randperm(view.rows).split(self.batch_size):
-                optimizer.zero_grad()
-                made = _fill_in(generator, view.own[part], unknown_columns)
-                self._loss(view.model.scores(view.own[part], made), target[part], made, means).backward()
-                optimizer.step()
+        target, batches = view.target, Shuffled(view.rows, self.batch_size)
+        state = {"order": batches.order} | generator.state_dict()
+        for step in watch.steps("generator", self.epochs * batches.per_epoch, state, optimizer):
+            part = batches.at(step)
+            optimizer.zero_grad()
+            made = _fill_in(generator, view.own[part], unknown_columns)
+            self._loss(view.model.scores(view.own[part], made), target[part], made, means).backward()
+            optimizer.step()
         with torch.no_grad():
             return _fill_in(generator.eval(), view.own, unknown_columns)
 

@@ -9,7 +9,10 @@ import torch
 from torch import Tensor
 
 from privee.attacks.base import Attack, Needs
+from privee.attacks.batches import in_turn
+from privee.attacks.descent import descend
 from privee.attacks.view import AttackerView
+from privee.attacks.watch import Watch
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,19 +35,19 @@ class GrnaPaper(Attack):
     batch_size: int = 128
     step_per_batch: bool = False
 
-    def _reconstruct(self, view: AttackerView) -> Tensor:
-        target = view.target
-        unknown = torch.randn(view.rows, view.model.unknown_columns, dtype=view.own.dtype, requires_grad=True)
-        optimizer = torch.optim.Adam([unknown], lr=self.learning_rate)
-        parts = torch.arange(view.rows).split(self.batch_size)
-        for _ in range(self.epochs):
-            for part in parts:
-                scores = view.model.scores(view.own[part], unknown[part])
-                ((scores - target[part]).square().mean() / len(parts)).backward()
-                if self.step_per_batch:
-                    optimizer.step()
-                    optimizer.zero_grad()
-            if not self.step_per_batch:
-                optimizer.step()
-                optimizer.zero_grad()
-        return unknown.detach()
+    def _reconstruct(self, view: AttackerView, watch: Watch) -> Tensor:
+        target, batches = view.target, len(in_turn(view.rows, self.batch_size))
+
+        def loss(part: slice, unknown: Tensor) -> Tensor:
+            return (view.model.scores(view.own[part], unknown) - target[part]).square().mean() / batches
+
+        return descend(
+            torch.randn(view.rows, view.model.unknown_columns, dtype=view.own.dtype),
+            loss,
+            watch,
+            stage="columns",
+            epochs=self.epochs,
+            learning_rate=self.learning_rate,
+            batch_size=self.batch_size,
+            step_per_batch=self.step_per_batch,
+        )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from privee.attacks.view import AttackerView, Auxiliary
+from privee.attacks.regressors import best_fit
+from privee.attacks.view import AttackerView
 from privee.errors import PriveeError
 
 
@@ -22,27 +23,8 @@ def mean_guess(view: AttackerView) -> Tensor:
     return view.auxiliary.unknown.mean(dim=0).expand(view.rows, -1).clone()
 
 
-def regression_guess(view: AttackerView, ridge: float = 1.0) -> Tensor:
-    """Linear regression of the unknown columns on the own ones, from auxiliary rows."""
-    rows = _needed(view.auxiliary)
-    return ridge_fit(rows.own, rows.unknown, ridge)(view.own).clamp(0.0, 1.0)
-
-
-class ridge_fit:  # noqa: N801 (reads as the function it is)
-    """Ridge regression with an intercept that is not penalised."""
-
-    def __init__(self, inputs: Tensor, outputs: Tensor, ridge: float) -> None:
-        self._middle, self._level = inputs.mean(dim=0), outputs.mean(dim=0)
-        centred = inputs - self._middle
-        gram = centred.T @ centred + ridge * torch.eye(inputs.shape[1], dtype=inputs.dtype)
-        self._slope = torch.linalg.solve(gram, centred.T @ (outputs - self._level))
-
-    def __call__(self, inputs: Tensor) -> Tensor:
-        """Predictions."""
-        return self._level + (inputs - self._middle) @ self._slope
-
-
-def _needed(auxiliary: Auxiliary | None) -> Auxiliary:
-    if auxiliary is None:
+def regression_guess(view: AttackerView) -> Tensor:
+    """The best regression of the unknown columns on the own ones, from auxiliary rows."""
+    if view.auxiliary is None:
         raise PriveeError("this guess needs auxiliary rows")
-    return auxiliary
+    return best_fit(view.auxiliary.own, view.auxiliary.unknown)(view.own).clamp(0.0, 1.0)

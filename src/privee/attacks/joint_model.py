@@ -23,7 +23,7 @@ class JointModel:
         own_columns: how many columns the attacker holds.
         unknown_columns: how many the passive parties hold together.
         n_classes: how many logits there are.
-        linear: for logistic models, the (classes, columns) weights of the unknown columns, which equation solving uses.
+        weights: for logistic models, the (classes, columns) weights of all columns, the attacker's first.
     """
 
     def __init__(
@@ -33,14 +33,25 @@ class JointModel:
         own_columns: int,
         unknown_columns: int,
         n_classes: int,
-        linear: Tensor | None = None,
+        weights: Tensor | None = None,
     ) -> None:
         self._logits = logits
-        self.own_columns, self.unknown_columns, self.n_classes, self.linear = (
-            own_columns,
-            unknown_columns,
-            n_classes,
-            linear,
+        self.own_columns, self.unknown_columns, self.n_classes = own_columns, unknown_columns, n_classes
+        self._weights = weights
+
+    @property
+    def linear(self) -> Tensor | None:
+        """A logistic model's (classes, columns) weights of the unknown columns, which equation solving uses."""
+        return None if self._weights is None else self._weights[:, self.own_columns :]
+
+    def regrouped(self, known: int) -> JointModel:
+        """The same model for an attacker who holds the first `known` of all columns."""
+        return JointModel(
+            _Regrouped(self._logits, self.own_columns),
+            own_columns=known,
+            unknown_columns=self.own_columns + self.unknown_columns - known,
+            n_classes=self.n_classes,
+            weights=self._weights,
         )
 
     def logits(self, own: Tensor, unknown: Tensor) -> Tensor:
@@ -84,7 +95,7 @@ def from_federation(joint: LocalFederation) -> JointModel:
         own_columns=sizes[0],
         unknown_columns=sum(sizes[1:]),
         n_classes=n_classes,
-        linear=_linear_part(bottoms),
+        weights=_linear_weights(bottoms),
     )
 
 
@@ -102,6 +113,17 @@ class _Logits:
         return logits
 
 
+class _Regrouped:
+    """Another cut between known and unknown columns."""
+
+    def __init__(self, logits: Callable[[Tensor, Tensor], Tensor], own_columns: int) -> None:
+        self._logits, self._own_columns = logits, own_columns
+
+    def __call__(self, own: Tensor, unknown: Tensor) -> Tensor:
+        columns = torch.cat([own, unknown], dim=1)
+        return self._logits(columns[:, : self._own_columns], columns[:, self._own_columns :])
+
+
 def _count_classes(bottoms: Sequence[nn.Module], top: nn.Module, shapes: Sequence[Shape]) -> int:
     with torch.no_grad():
         zeros = [
@@ -110,8 +132,8 @@ def _count_classes(bottoms: Sequence[nn.Module], top: nn.Module, shapes: Sequenc
         return int(top(zeros).shape[1])
 
 
-def _linear_part(bottoms: Sequence[nn.Module]) -> Tensor | None:
-    """The unknown columns' weights if every part is one linear layer without bias, added up."""
+def _linear_weights(bottoms: Sequence[nn.Module]) -> Tensor | None:
+    """All columns' weights if every part is one linear layer without bias, added up."""
     weights = []
     for bottom in bottoms:
         layers = [m for m in bottom.modules() if not isinstance(m, nn.Sequential | nn.Flatten)]
@@ -119,4 +141,4 @@ def _linear_part(bottoms: Sequence[nn.Module]) -> Tensor | None:
         if not isinstance(layer, nn.Linear) or "bias" in dict(layer.named_parameters()):
             return None
         weights.append(layer.weight.detach().clone())
-    return torch.cat(weights[1:], dim=1)
+    return torch.cat(weights, dim=1)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from privee.attacks.view import AttackerView
-
 SMALLEST = 1e-12
 """Below this a score says nothing: releases are rounded, and 2/K was subtracted from them."""
 
@@ -20,12 +18,6 @@ def centred_log(scores: Tensor) -> Tensor:
 def centred(logits: Tensor) -> Tensor:
     """Logits with each record's mean taken out."""
     return logits - logits.mean(dim=1, keepdim=True)
-
-
-def own_logits(view: AttackerView, own: Tensor, unknown: Tensor) -> Tensor:
-    """What the attacker's columns contribute, with the others at a common guess (one row)."""
-    with torch.no_grad():
-        return centred(view.model.logits(own, unknown.expand(len(own), -1)))
 
 
 def by_rank(values: Tensor, scores: Tensor) -> Tensor:

@@ -9,10 +9,18 @@ import torch
 from torch import Tensor
 
 from privee.attacks.base import Attack, Needs
-from privee.attacks.guesses import ridge_fit
+from privee.attacks.batches import in_turn, rows_at_once
+from privee.attacks.descent import descend
 from privee.attacks.logs import SMALLEST, by_rank, in_rank_order
+from privee.attacks.regressors import best_fit
 from privee.attacks.view import AttackerView, Auxiliary
+from privee.attacks.watch import Watch
 from privee.errors import PriveeError
+
+REHEARSALS = 200
+TRUSTS = (0.0, 0.01, 0.1, 0.3, 1.0)
+SMALLEST_VARIANCE = 1e-6
+_LOWEST = float(torch.tensor(SMALLEST, dtype=torch.float64).log())
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,61 +43,67 @@ class PriorInformed(Attack):
     iterations: int = 400
     learning_rate: float = 0.02
 
-    def _reconstruct(self, view: AttackerView) -> Tensor:
+    def _reconstruct(self, view: AttackerView, watch: Watch) -> Tensor:
         rows = view.auxiliary
         if rows is None:
             raise PriveeError("the prior-informed attack needs auxiliary rows")
-        problem = _Problem(view, rows, self.iterations, self.learning_rate)
-        return problem.solve(view.own, view.target, self._trust_in_release(view, rows, problem))
-
-    def _trust_in_release(self, view: AttackerView, rows: Auxiliary, problem: _Problem) -> float:
-        """Errors of log-scores are neither Gaussian nor independent; how much to believe them is tried out.
-
-        Zero, the guess itself, is among the candidates, so the attack is not worse than its guess but for chance.
-        """
-        if not view.adaptive:
-            return 1.0
-        held = torch.arange(0, len(rows), max(1, len(rows) // REHEARSALS))
-        own, unknown = rows.own[held], rows.unknown[held]
-        target = view.read(view.simulate(unknown, own, -1))
-        errors = {trust: problem.error(own, target, unknown, trust) for trust in TRUSTS}
-        return min(errors, key=errors.__getitem__)
+        problem = _Problem(view, rows, self.iterations, self.learning_rate, watch)
+        trust = _trust_in_release(view, rows, problem) if view.adaptive else 1.0
+        return problem.solve("columns", view.own, view.target, trust)
 
 
 class _Problem:
     """Score match plus prior, for any rows."""
 
-    def __init__(self, view: AttackerView, rows: Auxiliary, iterations: int, learning_rate: float) -> None:
-        self._model, self._iterations, self._learning_rate = view.model, iterations, learning_rate
-        self._guess = ridge_fit(rows.own, rows.unknown, 1.0)
-        self._precision = _precision(rows.unknown - self._guess(rows.own))
+    def __init__(
+        self, view: AttackerView, rows: Auxiliary, iterations: int, learning_rate: float, watch: Watch
+    ) -> None:
+        self._model, self._iterations, self._learning_rate, self.watch = view.model, iterations, learning_rate, watch
+        self._at_once = rows_at_once(view.own.shape[1] + view.model.unknown_columns)
+        self._guess = best_fit(rows.own, rows.unknown)
+        self._precision = _precision(rows.unknown - self._guess.out_of_sample(rows.own))
         self._bias, self._variance = _errors_by_rank(view, rows)
 
-    def solve(self, own: Tensor, target: Tensor, trust: float) -> Tensor:
-        """The most likely unknown columns."""
+    def steps(self, rows: int) -> int:
+        """How many steps it takes to solve for this many records."""
+        return self._iterations * len(in_turn(rows, self._at_once))
+
+    def solve(self, stage: str, own: Tensor, target: Tensor, trust: float | Tensor) -> Tensor:
+        """The most likely unknown columns; the trust is that of all records, or of each (n, 1)."""
         start = self._guess(own)
         wanted = target.clamp_min(SMALLEST).log() - by_rank(self._bias, target)
         weight = trust / by_rank(self._variance, target)
-        unknown = start.clone().requires_grad_()
-        optimizer = torch.optim.Adam([unknown], lr=self._learning_rate)
-        for _ in range(self._iterations if trust else 0):
-            optimizer.zero_grad()
-            logs = torch.log_softmax(self._model.logits(own, unknown), dim=1).clamp_min(_LOWEST)
-            off = unknown - start
-            loss = (weight * (logs - wanted).square()).sum() + ((off @ self._precision) * off).sum()
-            loss.backward()
-            optimizer.step()
-        return unknown.detach().clamp(0.0, 1.0)
 
-    def error(self, own: Tensor, target: Tensor, truth: Tensor, trust: float) -> float:
-        """Mean square error where the truth is known."""
-        return float((self.solve(own, target, trust) - truth).square().mean())
+        def loss(part: slice, unknown: Tensor) -> Tensor:
+            logs = torch.log_softmax(self._model.logits(own[part], unknown), dim=1).clamp_min(_LOWEST)
+            off = unknown - start[part]
+            return (weight[part] * (logs - wanted[part]).square()).sum() + ((off @ self._precision) * off).sum()
+
+        return descend(
+            start,
+            loss,
+            self.watch,
+            stage=stage,
+            epochs=self._iterations if weight.any() else 0,
+            learning_rate=self._learning_rate,
+            batch_size=self._at_once,
+        ).clamp(0.0, 1.0)
 
 
-REHEARSALS = 200
-TRUSTS = (0.0, 0.01, 0.1, 0.3, 1.0)
-_LOWEST = float(torch.tensor(SMALLEST, dtype=torch.float64).log())
-SMALLEST_VARIANCE = 1e-6
+def _trust_in_release(view: AttackerView, rows: Auxiliary, problem: _Problem) -> float:
+    """Errors of log-scores are neither Gaussian nor independent; how much to believe them is tried out.
+
+    Zero, the guess itself, is among the candidates, so the attack is not worse than its guess but for chance.
+    """
+    held = slice(0, None, max(1, len(rows) // REHEARSALS))
+    own, unknown = rows.own[held], rows.unknown[held]
+    problem.watch.expect(problem.steps(len(TRUSTS) * len(own)) + problem.steps(view.rows))
+    target = view.read(view.simulate(unknown, own, -1))
+    trusts = torch.tensor(TRUSTS, dtype=target.dtype)
+    each = trusts.repeat_interleave(len(own))[:, None]
+    found = problem.solve("rehearsal", own.repeat(len(TRUSTS), 1), target.repeat(len(TRUSTS), 1), each)
+    errors = (found.view(len(TRUSTS), *unknown.shape) - unknown).square().mean(dim=(1, 2))
+    return TRUSTS[int(errors.argmin())]
 
 
 def _precision(left_over: Tensor) -> Tensor:
@@ -104,10 +118,11 @@ def _errors_by_rank(view: AttackerView, rows: Auxiliary, simulations: int = 3) -
     if not view.adaptive:
         level = torch.zeros(view.model.n_classes, dtype=view.own.dtype)
         return level, level + 1e-2
-    truth = view.model.scores(rows.own, rows.unknown).clamp_min(SMALLEST).log()
+    scores = view.model.scores(rows.own, rows.unknown)
+    truth = scores.clamp_min(SMALLEST).log()
     errors = []
     for seed in range(simulations):
-        read = view.read(view.simulate(rows.unknown, rows.own, seed))
+        read = view.read(view.simulate_release(scores, seed))
         errors.append(in_rank_order(read.clamp_min(SMALLEST).log() - truth, read))
     joined = torch.cat(errors)
     # Many queries of one record average out, as far as they are independent.

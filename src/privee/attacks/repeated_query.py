@@ -12,6 +12,7 @@ from torch import Tensor
 from privee.attacks.base import Attack, Needs
 from privee.attacks.registry import attack
 from privee.attacks.view import AttackerView
+from privee.attacks.watch import Watch
 from privee.defenses.inverse import condition_on_sum, tighten_by_sum
 from privee.defenses.rank_noise import RankNoise
 from privee.errors import PriveeError
@@ -52,6 +53,8 @@ class RepeatedQuery(Attack):
     def __post_init__(self) -> None:
         if isinstance(self.inner, str):  # a spec, as the command line gives it
             object.__setattr__(self, "inner", attack(self.inner))
+        elif isinstance(self.inner, dict):  # saved settings
+            object.__setattr__(self, "inner", attack(**self.inner))
 
     def why_not(self, view: AttackerView) -> str | None:
         """Also whatever keeps the inner attack from working."""
@@ -61,10 +64,10 @@ class RepeatedQuery(Attack):
         )
         return super().why_not(view) or own or self.inner.why_not(view)
 
-    def _reconstruct(self, view: AttackerView) -> Tensor:
+    def _reconstruct(self, view: AttackerView, watch: Watch) -> Tensor:
         joined = join_releases(view, self.estimator)
         fields = {f.name: getattr(view, f.name) for f in dataclasses.fields(AttackerView)}
-        return self.inner._reconstruct(JoinedView(**fields, joined=joined))
+        return self.inner._reconstruct(JoinedView(**fields, joined=joined), watch)
 
 
 def join_releases(view: AttackerView, estimator: Estimator) -> Tensor:

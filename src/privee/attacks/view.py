@@ -11,6 +11,7 @@ from torch import Tensor
 from privee.attacks.joint_model import JointModel
 from privee.defenses import Defense
 from privee.errors import PriveeError
+from privee.randomness import seeded
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -33,7 +34,7 @@ class AttackerView:
         model: the joint model as a white box.
         releases: what was handed out for each record, (queries, n, classes).
         defense: the defense with its public settings (never its draws).
-        adaptive: does the attacker use that knowledge?
+        adaptive: does the attacker use that knowledge? A naive one takes every release for the scores themselves.
         auxiliary: rows with all columns, if the threat model grants any.
     """
 
@@ -69,8 +70,15 @@ class AttackerView:
         return torch.stack([self.read(release) for release in self.releases]).mean(dim=0)
 
     def simulate(self, unknown: Tensor, own: Tensor, draws_seed: int) -> Tensor:
-        """Releases of rows it knows all columns of, by its own copy of the defense with draws of its own."""
-        from privee.randomness import seeded
+        """What this attacker expects to be handed out for rows it knows all columns of."""
+        return self.simulate_release(self.model.scores(own, unknown), draws_seed)
 
-        scores = self.model.scores(own, unknown).numpy()
-        return torch.from_numpy(np.asarray(self.defense.release(scores, draws=seeded(draws_seed, "simulated"))))
+    def simulate_release(self, scores: Tensor, draws_seed: int) -> Tensor:
+        """These scores as this attacker expects them to be handed out.
+
+        An adaptive attacker uses its own copy of the defense with draws of its own; a naive one expects the scores.
+        """
+        if not self.adaptive:
+            return scores
+        draws = seeded(draws_seed, "simulated")
+        return torch.from_numpy(np.asarray(self.defense.release(scores.numpy(), draws=draws)))

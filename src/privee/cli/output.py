@@ -34,8 +34,12 @@ def print_error(message: str) -> None:
 
 @contextmanager
 def progress_bar(text: str) -> Iterator[Any]:
-    """A bar with time left on a terminal, silence elsewhere; call what it yields with (done, size)."""
+    """A bar with time left on a terminal, silence elsewhere; call what it yields with (done, size[, new text])."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, disable=not err.is_terminal, transient=True) as bar:
         task = bar.add_task(text, total=None)
-        yield lambda done, size: bar.update(task, completed=done, total=size)
+
+        def update(done: int, size: int, words: str = text) -> None:
+            bar.update(task, completed=done, total=size, description=words)
+
+        yield update

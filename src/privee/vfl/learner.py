@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from privee.errors import PriveeError
+from privee.vfl.optimizer_state import load_optimizer_tensors, optimizer_tensors
 
 
 class Learner:
@@ -52,23 +53,11 @@ class Learner:
         """Weights and optimizer state, flat, for a checkpoint."""
         state = {f"model.{name}": tensor for name, tensor in self.weights().items()}
         if self._optimizer is not None:
-            for index, slots in self._optimizer.state_dict()["state"].items():
-                state |= {f"optimizer.{index}.{slot}": tensor for slot, tensor in slots.items()}
+            state |= optimizer_tensors(self._optimizer)
         return state
 
     def load_state(self, state: dict[str, Tensor], whose: str) -> None:
         """Go on from a checkpoint; call `start` first."""
         self.load_weights({name[6:]: t for name, t in state.items() if name.startswith("model.")}, whose)
-        if self._optimizer is None:
-            return
-        slots: dict[int, dict[str, Tensor]] = {}
-        for name, tensor in state.items():
-            if name.startswith("optimizer."):
-                _, index, slot = name.split(".")
-                slots.setdefault(int(index), {})[slot] = _laid_out_like(self._parameters[int(index)], tensor)
-        self._optimizer.load_state_dict(self._optimizer.state_dict() | {"state": slots})
-
-
-def _laid_out_like(parameter: Tensor, tensor: Tensor) -> Tensor:
-    """Files hold plain row-major tensors; the fused optimizer needs the parameter's own layout."""
-    return torch.empty_like(parameter).copy_(tensor).detach() if tensor.shape == parameter.shape else tensor
+        if self._optimizer is not None:
+            load_optimizer_tensors(self._optimizer, state)

@@ -54,6 +54,7 @@ DIGITS = DatasetInfo(
     licence="CC BY 4.0",
     home="https://archive.ics.uci.edu/dataset/80",
     layouts=(Layout(_BUNDLED, (), read_digits),),
+    picture=(1, 8, 8),
 )
 BREAST_CANCER = DatasetInfo(
     name="breast-cancer",

@@ -107,6 +107,7 @@ def _info(classes: int, archive: BinaryArchive, official: DataFile, compact: Dat
         home=_HOME + "cifar.html",
         folders=(f"cifar{classes}",),
         pickled=(f"cifar-{classes}-python.tar.gz", pickled),
+        picture=(3, 32, 32),
         layouts=(
             Layout("official binary archive", (official,), archive.read),
             Layout(_COMPACT, (compact,), read_compact),

@@ -42,7 +42,7 @@ class DatasetInfo:
     """A dataset by name. `layouts` are tried in order; the first is the complete one, and the one downloaded.
 
     Files are looked for in a folder itself and in those of `folders` below it. `pickled` names forms of the dataset
-    that run code when they are read, and so never are.
+    that run code when they are read, and so never are. `picture` is (channels, height, width) if a row is one.
     """
 
     name: str
@@ -55,6 +55,7 @@ class DatasetInfo:
     layouts: tuple[Layout, ...]
     folders: tuple[str, ...] = ()
     pickled: tuple[str, ...] = ()
+    picture: tuple[int, int, int] | None = None
 
     @property
     def embedded(self) -> bool:

@@ -82,4 +82,5 @@ MNIST = DatasetInfo(
             read,
         ),
     ),
+    picture=(1, 28, 28),
 )

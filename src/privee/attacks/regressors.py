@@ -1,0 +1,77 @@
+"""Regression from few rows: linear ridge and kernel ridge, chosen by leaving each row out once.
+
+Guesses and learned attacks share these: an attack is only as strong as its regressor, and so is the guess that it has
+to beat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+RIDGES = (0.1, 1.0, 10.0, 100.0)
+WIDTHS = (1.0, 4.0, 16.0)
+"""Of the Gaussian kernel, in units of the median squared distance between rows."""
+KERNEL_RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
+MOST_ROWS = 1000
+"""Kernel regressions use this many rows at most: their cost grows with the cube."""
+
+
+class Fit:
+    """A regression: call it for new rows; `left_out` holds the prediction of each training row without that row."""
+
+    def __init__(self, kernel: Callable[[Tensor], Tensor], outputs: Tensor, ridge: float, eigen: tuple[Tensor, Tensor]):
+        values, vectors = eigen
+        self._kernel, self._level = kernel, outputs.mean(dim=0)
+        off = outputs - self._level
+        inside = vectors.T @ off
+        self._weights = vectors @ (inside / (values + ridge)[:, None])
+        share = values / (values + ridge)
+        leverage = (vectors.square() * share).sum(dim=1, keepdim=True).clamp_max(1 - 1e-6)
+        self.left_out = outputs - (off - vectors @ (share[:, None] * inside)) / (1 - leverage)
+        self.error = float((self.left_out - outputs).square().mean())
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """Predictions for new rows."""
+        return self._level + self._kernel(inputs) @ self._weights
+
+    def out_of_sample(self, inputs: Tensor) -> Tensor:
+        """Predictions of the rows it was made from, each as if it had not been there."""
+        return torch.cat([self.left_out, self(inputs[len(self.left_out) :])])
+
+
+def best_fit(inputs: Tensor, outputs: Tensor) -> Fit:
+    """The regression with the smallest leave-one-out error."""
+    return min(all_fits(inputs, outputs), key=lambda fit: fit.error)
+
+
+def all_fits(inputs: Tensor, outputs: Tensor) -> Iterator[Fit]:
+    """Every candidate; one decomposition serves all ridges of a kernel."""
+    linear = _Linear(inputs)
+    vectors, roots, _ = torch.linalg.svd(inputs - inputs.mean(dim=0), full_matrices=False)
+    yield from (Fit(linear, outputs, ridge, (roots.square(), vectors)) for ridge in RIDGES)
+    inputs, outputs = inputs[:MOST_ROWS], outputs[:MOST_ROWS]
+    typical = float(torch.cdist(inputs, inputs).square().median())
+    for width in WIDTHS:
+        gaussian = _Gaussian(inputs, width * typical)
+        values, vectors = torch.linalg.eigh(gaussian(inputs))
+        yield from (Fit(gaussian, outputs, ridge, (values.clamp_min(0.0), vectors)) for ridge in KERNEL_RIDGES)
+
+
+class _Linear:
+    def __init__(self, inputs: Tensor) -> None:
+        self._middle = inputs.mean(dim=0)
+        self._centres = inputs - self._middle
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        return (inputs - self._middle) @ self._centres.T
+
+
+class _Gaussian:
+    def __init__(self, centres: Tensor, scale: float) -> None:
+        self._centres, self._scale = centres, max(scale, 1e-12)
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        return torch.exp(-torch.cdist(inputs, self._centres).square() / self._scale)

@@ -1,0 +1,23 @@
+"""Attacks x defenses on a joint model: what every setting gives away, in numbers, words and pictures."""
+
+from privee.audit.api import audit
+from privee.audit.grid import Grid, run_grid
+from privee.audit.results import Audit, Card, Finding
+from privee.audit.saving import save_audit
+from privee.audit.sources import subject_from_arrays, subject_from_dataset, subject_from_entry, subject_from_run
+from privee.audit.subject import Subject
+
+__all__ = [
+    "Audit",
+    "Card",
+    "Finding",
+    "Grid",
+    "Subject",
+    "audit",
+    "run_grid",
+    "save_audit",
+    "subject_from_arrays",
+    "subject_from_dataset",
+    "subject_from_entry",
+    "subject_from_run",
+]

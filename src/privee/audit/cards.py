@@ -1,0 +1,139 @@
+"""From findings to scorecards: the smallest error counts, with an interval over seeds, in plain words."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from scipy import stats
+
+from privee.attacks.metrics import attainable_protection
+from privee.audit.results import Best, Card, Estimate, Finding, Handout, SubjectInfo
+from privee.audit.task import MEAN_GUESS
+from privee.defenses import NoDefense, RankingOnly
+from privee.defenses import defense as make_defense
+
+GRADES = ((0.1, "open"), (0.5, "weak"), (0.9, "partial"), (math.inf, "guarded"))
+"""By guess-normalised error: what is below the first number is open, and so on."""
+
+WORDS = {
+    "open": "The release gives the private columns away",
+    "weak": "The release gives much away",
+    "partial": "The release gives something away",
+    "guarded": "The release adds little or nothing to a guess",
+}
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Mean over seeds with a 95 % t interval."""
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return Estimate(mean=mean)
+    half = float(stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values)))
+    return Estimate(mean=mean, low=max(0.0, mean - half), high=mean + half, seeds=len(values))
+
+
+def make_cards(
+    subjects: Iterable[SubjectInfo], findings: Sequence[Finding], handouts: Sequence[Handout]
+) -> tuple[Card, ...]:
+    """One card per subject and defense."""
+    cards = []
+    for subject in subjects:
+        mine = [finding for finding in findings if finding.subject == subject.name]
+        specs = list(dict.fromkeys(h.defense for h in handouts if h.subject == subject.name))
+        headlines = {spec: _headline(mine, spec) for spec in specs}
+        moved = {spec: [h for h in handouts if (h.subject, h.defense) == (subject.name, spec)] for spec in specs}
+        cards += [_card(subject, spec, mine, moved[spec], headlines) for spec in specs]
+    return tuple(cards)
+
+
+def _card(
+    subject: SubjectInfo, spec: str, mine: Sequence[Finding], moved: Sequence[Handout], headlines: dict[str, Best]
+) -> Card:
+    here = [finding for finding in mine if finding.defense == spec]
+    guess, headline = _best(mine, "guess"), headlines[spec]
+    assert guess is not None  # noqa: S101 (every subject has guesses)
+    normalised = headline.error.mean / guess.error.mean if guess.error.mean > 0 else 1.0
+    adaptive = _best(here, "adaptive")
+    accuracies = [h.accuracy for h in moved if h.accuracy is not None]
+    grade = next(word for limit, word in GRADES if normalised < limit)
+    return Card(
+        subject=subject.name,
+        defense=spec,
+        guarantee=make_defense(spec).guarantee(subject.classes).proven,
+        naive=_best(here, "naive"),
+        adaptive=adaptive,
+        guess=guess,
+        mean_guess=estimate([f.feature_mse for f in mine if f.attack == MEAN_GUESS and f.feature_mse is not None]),
+        headline=headline,
+        guess_normalised=normalised,
+        attainable_protection=_protection(headline, headlines),
+        ranking_kept=float(np.mean([h.ranking_kept for h in moved])),
+        label_kept=float(np.mean([h.label_kept for h in moved])),
+        mean_l1_moved=float(np.mean([h.mean_l1_moved for h in moved])),
+        top_score_error=float(np.mean([h.top_score_error for h in moved])),
+        accuracy=float(np.mean(accuracies)) if accuracies else None,
+        failed=tuple(sorted(f"{attack} ({who})" for (attack, who), es in _errors(here).items() if _lost(es, mine))),
+        skipped=_skipped(here),
+        grade=grade,
+        verdict=verdict(grade, headline, guess),
+    )
+
+
+def verdict(grade: str, headline: Best, guess: Best) -> str:
+    """What an auditor can read out."""
+    reach, blind = (f"{math.sqrt(best.error.mean):.1%}".replace("%", " %") for best in (headline, guess))
+    if headline.attack == guess.attack:
+        return (
+            f"{WORDS[grade]}: no attack tried did better than the {guess.attack}, which needs no release and "
+            f"comes to within {blind} of each column's range (root mean square)."
+        )
+    return (
+        f"{WORDS[grade]}: an attacker who knows this defense recovers the private columns to within {reach} of their "
+        f"range (root mean square, {headline.attack}); without the release, a guess comes to within {blind}."
+    )
+
+
+def _headline(mine: Sequence[Finding], spec: str) -> Best:
+    """The attacker chooses among all attacks, knowing or ignoring the defense, and all guesses."""
+    found = [_best([f for f in mine if f.defense == spec], who) for who in ("naive", "adaptive")]
+    return min([best for best in (*found, _best(mine, "guess")) if best is not None], key=lambda best: best.error.mean)
+
+
+def _best(findings: Sequence[Finding], who: str) -> Best | None:
+    errors = {attack: es for (attack, attacker), es in _errors(findings).items() if attacker == who}
+    means = {attack: estimate(es) for attack, es in errors.items()}
+    if not means:
+        return None
+    attack = min(means, key=lambda name: means[name].mean)
+    return Best(attack=attack, error=means[attack])
+
+
+def _errors(findings: Iterable[Finding]) -> dict[tuple[str, str], list[float]]:
+    """Errors over seeds, by attack and attacker."""
+    errors: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for finding in findings:
+        if finding.feature_mse is not None:
+            errors[finding.attack, finding.attacker].append(finding.feature_mse)
+    return errors
+
+
+def _lost(errors: Sequence[float], mine: Sequence[Finding]) -> bool:
+    """Worse than the column means, on average over seeds."""
+    means = [f.feature_mse for f in mine if f.attack == MEAN_GUESS and f.feature_mse is not None]
+    return float(np.mean(errors)) > float(np.mean(means))
+
+
+def _skipped(here: Sequence[Finding]) -> dict[str, str]:
+    return {f"{f.attack} ({f.attacker})": f.reason for f in here if f.status == "skipped"}
+
+
+def _protection(headline: Best, headlines: dict[str, Best]) -> float | None:
+    """Of what any order-preserving defense could protect; needs both ends of that scale in the grid."""
+    none, ranking = headlines.get(NoDefense().spec), headlines.get(RankingOnly().spec)
+    if none is None or ranking is None:
+        return None
+    share = attainable_protection(headline.error.mean, none.error.mean, ranking.error.mean)
+    return None if math.isnan(share) else share

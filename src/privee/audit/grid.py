@@ -1,0 +1,181 @@
+"""The grid: subjects x defenses x attacks x attackers x seeds, run once and summed up."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from privee.attacks import attack as make_attack
+from privee.audit.cards import make_cards
+from privee.audit.curves import repeated_query_curves
+from privee.audit.engine import Engine, run_tasks
+from privee.audit.results import Audit, Finding
+from privee.audit.store import Store
+from privee.audit.subject import Sample, Subject
+from privee.audit.task import Task, guess_findings, handout, task_key
+from privee.defenses import defense as make_defense
+from privee.errors import PriveeError
+from privee.version import __version__
+
+DEFENSES = (
+    "none",
+    "rounding:digits=2",
+    "gaussian:epsilon=0.5",
+    "privee-u:rho=0.1",
+    "privee-u+:rho_low=0.1,rho_high=0.9",
+    "ranking-only",
+    "label-only",
+)
+ATTACKS = (
+    "equation-solving",
+    "gradient-inversion",
+    "gradient-inversion:loss=probability",
+    "grna-paper",
+    "grna-generator",
+    "learned-inversion",
+    "prior-informed",
+)
+REPEATED = ("repeated-query:inner=prior-informed", "repeated-query:inner=equation-solving")
+"""Joined to the default attacks where records are queried more than once."""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Grid:
+    """What to try.
+
+    Attributes:
+        defenses, attacks: specs; the defaults hold one of each kind.
+        seeds: each draws records, auxiliary rows, releases and the attack's own chances anew.
+        records: how many are attacked at a time.
+        auxiliary_rows: how many rows the attacker knows in full; 0 for none.
+        queries: releases per record.
+        pictures: keep reconstructions of a few records for the report (they show true private columns).
+    """
+
+    defenses: tuple[str, ...] = DEFENSES
+    attacks: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = (0, 1, 2)
+    records: int = 200
+    auxiliary_rows: int = 500
+    queries: int = 1
+    pictures: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be run, and write every spec in its one short form."""
+        if not self.defenses or not self.seeds:
+            raise PriveeError("a grid needs at least one defense and one seed")
+        for name in ("records", "queries"):
+            if getattr(self, name) < 1:
+                raise PriveeError(f"{name} must be 1 or more, got {getattr(self, name)}")
+        if self.auxiliary_rows < 0:
+            raise PriveeError(f"auxiliary_rows must be 0 or more, got {self.auxiliary_rows}")
+        attacks = self.attacks or ATTACKS + (REPEATED if self.queries > 1 else ())
+        for spec in attacks:
+            make_attack(spec)
+        object.__setattr__(self, "attacks", tuple(dict.fromkeys(attacks)))
+        object.__setattr__(self, "defenses", tuple(dict.fromkeys(make_defense(s).spec for s in self.defenses)))
+
+
+def run_grid(
+    subjects: Sequence[Subject],
+    grid: Grid,
+    *,
+    jobs: int | None = None,
+    engine: Engine = "local",
+    folder: Path | None = None,
+    progress: Progress = lambda done, total: None,
+    about: dict[str, Any] | None = None,
+) -> Audit:
+    """Run the whole grid; with a folder, findings are kept as they come and an interrupted grid goes on there."""
+    start = time.perf_counter()
+    _check_names(subjects)
+    samples = {
+        (subject.name, seed): subject.sample(seed, grid.records, grid.auxiliary_rows)
+        for subject in subjects
+        for seed in grid.seeds
+    }
+    tasks = list(_tasks(samples, grid, {subject.name for subject in subjects if subject.image is not None}))
+    found = _run(tasks, folder, jobs, engine, progress)
+    first = grid.seeds[0]
+    infos = tuple(subject.info(samples[subject.name, first]) for subject in subjects)
+    guesses = [
+        finding
+        for (name, seed), sample in samples.items()
+        for finding in guess_findings(name, sample, seed, keep_shown=grid.pictures and seed == first)
+    ]
+    findings = (*guesses, *found)
+    handouts = tuple(handout(n, sample, spec, seed) for (n, seed), sample in samples.items() for spec in grid.defenses)
+    return Audit(
+        about=_about(grid, engine, time.perf_counter() - start, about or {}),
+        subjects=infos if grid.pictures else tuple(dataclasses.replace(info, picture=None) for info in infos),
+        findings=findings,
+        handouts=handouts,
+        cards=make_cards(infos, findings, handouts),
+        curves=repeated_query_curves(samples[subjects[0].name, first].scores, seed=first),
+    )
+
+
+def _tasks(samples: dict[tuple[str, int], Sample], grid: Grid, with_images: set[str]) -> Iterable[Task]:
+    for (name, seed), sample in samples.items():
+        fingerprint, errors = sample.fingerprint(), sample.guess_errors(seed)
+        shown = grid.pictures and seed == grid.seeds[0] and name in with_images
+        for defense in grid.defenses:
+            for attack in grid.attacks:
+                for adaptive in (False, True):
+                    yield Task(
+                        key=task_key(fingerprint, defense, attack, adaptive, seed, grid.queries, shown),
+                        subject=name,
+                        sample=sample,
+                        guess_errors=errors,
+                        defense=defense,
+                        attack=attack,
+                        adaptive=adaptive,
+                        seed=seed,
+                        queries=grid.queries,
+                        keep_shown=shown,
+                    )
+
+
+def _run(
+    tasks: Sequence[Task], folder: Path | None, jobs: int | None, engine: Engine, progress: Progress
+) -> list[Finding]:
+    """Findings in the order of the tasks; what the folder holds already is not run again."""
+    with Store(None if folder is None else folder / "findings.jsonl") as store:
+        left = [task for task in tasks if store.get(task.key) is None]
+        done = len(tasks) - len(left)
+        progress(done, len(tasks))
+        checkpoints = None if folder is None else folder / "checkpoints"
+        for task, finding in run_tasks(left, jobs=jobs, engine=engine, checkpoints=checkpoints) if left else ():
+            store.add(task.key, finding)
+            done += 1
+            progress(done, len(tasks))
+        # The subject's name is not part of the key: the same model may be called something else now.
+        return [dataclasses.replace(_held(store, task), subject=task.subject) for task in tasks]
+
+
+def _held(store: Store, task: Task) -> Finding:
+    finding = store.get(task.key)
+    assert finding is not None  # noqa: S101 (every task has run)
+    return finding
+
+
+def _check_names(subjects: Sequence[Subject]) -> None:
+    names = [subject.name for subject in subjects]
+    if not names or len(set(names)) < len(names):
+        raise PriveeError("an audit needs one subject or more, each with a name of its own")
+
+
+def _about(grid: Grid, engine: Engine, seconds: float, more: dict[str, Any]) -> dict[str, Any]:
+    return more | {
+        "privee": __version__,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "seconds": round(seconds, 1),
+        "engine": engine,
+        "grid": dataclasses.asdict(grid),
+    }

@@ -1,0 +1,110 @@
+"""Charts as inline SVG: text stays text, ids are unique on the page, and nothing is left behind in matplotlib."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import matplotlib as mpl
+from markupsafe import Markup, escape
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextToPath
+
+INK, FAINT, GRID = "#1f2933", "#52606d", "#e4e7eb"
+FONT_SIZE = 11.0
+WIDTH, HEIGHT = 5.2, 3.6
+"""Inches: text is legible when a phone shows this 350 pixels wide."""
+
+GRADE_COLOURS = {"open": "#b42318", "weak": "#b54708", "partial": "#175cd3", "guarded": "#067647"}
+GRADE_MARKERS = {"open": "s", "weak": "^", "partial": "D", "guarded": "o"}
+
+XLINK = "http://www.w3.org/1999/xlink"
+MEASURED_FONT = "DejaVu Sans"  # comes with matplotlib, and is wider than what browsers will use
+SHOWN_FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
+
+
+@contextlib.contextmanager
+def chart_settings(name: str) -> Iterator[None]:
+    """Settings for one chart; they are undone at the end."""
+    settings: dict[Any, Any] = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": name,
+        "font.family": MEASURED_FONT,
+        "font.size": FONT_SIZE,
+        "axes.edgecolor": FAINT,
+        "text.color": INK,
+        "axes.labelcolor": INK,
+        "xtick.color": FAINT,
+        "ytick.color": FAINT,
+        "path.simplify": False,
+    }
+    with mpl.rc_context(settings), warnings.catch_warnings():
+        # A name may hold letters that the measuring font lacks; the browser will find them.
+        warnings.filterwarnings("ignore", message=r".*[Gg]lyph.*")
+        yield
+
+
+def new_axes(*, left: float, right: float, top: float, bottom: float) -> Axes:
+    """Axes with margins in points; at 72 dots per inch, pixels are points."""
+    figure = Figure(figsize=(WIDTH, HEIGHT), dpi=72)
+    width, height = 72 * WIDTH, 72 * HEIGHT
+    axes = figure.add_axes((left / width, bottom / height, 1 - (left + right) / width, 1 - (top + bottom) / height))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(color=GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.tick_params(length=3, labelsize=FONT_SIZE)
+    return axes
+
+
+def axis_titles(axes: Axes, *, x: str, y: str) -> None:
+    """Titles that lie flat: above the frame for y, below it for x."""
+    axes.figure.text(4 / (72 * WIDTH), 1 - 5 / (72 * HEIGHT), y, va="top", fontsize=FONT_SIZE)
+    axes.figure.text(axes.get_position().x0, 5 / (72 * HEIGHT), x, va="bottom", fontsize=FONT_SIZE)
+
+
+def text_size(text: str, points: float, *, bold: bool = False) -> tuple[float, float]:
+    """Width and height of a line of text, in points."""
+    font = FontProperties(family=MEASURED_FONT, size=points, weight="bold" if bold else "normal")
+    width, _, _ = TextToPath().get_text_width_height_descent(text, font, False)
+    return float(width), 1.1 * points
+
+
+def spread(wanted: list[float], gap: float, low: float, high: float) -> list[float]:
+    """Heights near the wanted ones (in rising order) that are a gap apart and within bounds as far as there is room."""
+    placed: list[float] = []
+    for height in wanted:
+        placed.append(max(height, placed[-1] + gap if placed else low))
+    ceiling = high
+    for k in range(len(placed) - 1, -1, -1):
+        placed[k] = min(placed[k], ceiling)
+        ceiling = placed[k] - gap
+    return placed
+
+
+def inline_svg(axes: Axes, name: str, description: str) -> Markup:
+    """The figure as an SVG element for a page on which other charts stand too."""
+    buffer = io.StringIO()
+    no_metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    axes.figure.savefig(buffer, format="svg", metadata=no_metadata)  # type: ignore[union-attr]
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<style.*?</style>", "", text, flags=re.DOTALL)  # would hold for the whole page; see style.css
+    text = re.sub(r'\bid="', f'id="{name}-', text)
+    text = re.sub(r'href="#', f'href="#{name}-', text)
+    text = re.sub(r"url\(#", f"url(#{name}-", text)
+    text = text.replace(f"'{MEASURED_FONT}'", SHOWN_FONTS)
+    view = re.search(r'viewBox="[^"]*"', text)
+    assert view is not None  # noqa: S101 (matplotlib always writes one)
+    label = escape(description)
+    opening = (
+        f'<svg class="chart" {view[0]} role="img" aria-labelledby="{name}-title" xmlns:xlink="{XLINK}">'
+        f'<title id="{name}-title">{label}</title>'
+    )
+    return Markup(re.sub(r"^<svg.*?>", lambda _: opening, text, count=1, flags=re.DOTALL))  # noqa: S704 (ours)

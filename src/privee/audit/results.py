@@ -1,0 +1,184 @@
+"""What an audit found: plain records, ready for JSON, tables and the report."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Literal
+
+Attacker = Literal["guess", "naive", "adaptive"]
+Status = Literal["ok", "failed", "skipped"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One attack (or one guess) on one release, one seed.
+
+    Attributes:
+        subject: name of the audited model and split.
+        defense: spec of the defense; "" for guesses, which need no release.
+        attack: spec of the attack, or "uniform guess", "mean guess", "regression guess".
+        attacker: "guess", "naive" (ignores the defense) or "adaptive" (knows it).
+        status: "failed" if it does worse than the column means, "skipped" if it makes no sense here (see `reason`).
+        confidence_residual: mean square of model scores minus released values, the figure comparable with the paper.
+        feature_mse: mean square error over records and unknown columns.
+        guess_normalised: feature MSE over that of the best guess made without the release.
+        column_mse: mean square error of each unknown column.
+        shown: the reconstructed columns of the first few records, for pictures.
+    """
+
+    subject: str
+    defense: str
+    attack: str
+    attacker: Attacker
+    seed: int
+    queries: int = 1
+    status: Status = "ok"
+    reason: str = ""
+    confidence_residual: float | None = None
+    feature_mse: float | None = None
+    guess_normalised: float | None = None
+    seconds: float = 0.0
+    column_mse: tuple[float, ...] = ()
+    shown: tuple[tuple[float, ...], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Handout:
+    """What a defense keeps and moves, one seed: shares of records, and distances."""
+
+    subject: str
+    defense: str
+    seed: int
+    ranking_kept: float
+    label_kept: float
+    mean_l1_moved: float
+    top_score_error: float
+    accuracy: float | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SubjectInfo:
+    """The audited model and what its attacker holds; errors are in units of each column's range."""
+
+    name: str
+    model: str
+    known_columns: int
+    unknown_columns: int
+    classes: int
+    records: int
+    auxiliary_rows: int
+    accuracy: float | None = None
+    column_names: tuple[str, ...] = ()
+    picture: Picture | None = None
+
+    @property
+    def adversary_fraction(self) -> float:
+        """Share of the columns that the attacker holds."""
+        return self.known_columns / (self.known_columns + self.unknown_columns)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Picture:
+    """How rows become images, and the true images of the first few records.
+
+    Attributes:
+        shape: (channels, height, width).
+        unknown: positions of the unknown columns in the flattened image.
+        truth: flattened images.
+    """
+
+    shape: tuple[int, int, int]
+    unknown: tuple[int, ...]
+    truth: tuple[tuple[float, ...], ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A mean over seeds with its 95 % interval (no interval for a single seed)."""
+
+    mean: float
+    low: float | None = None
+    high: float | None = None
+    seeds: int = 1
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Best:
+    """The attack with the smallest mean error."""
+
+    attack: str
+    error: Estimate
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Card:
+    """The scorecard of one defense on one subject.
+
+    Attributes:
+        naive, adaptive: the best attack of each kind, None if none could run.
+        guess: the best guess that needs no release.
+        headline: smallest mean error over attacks and guesses; the attacker may choose.
+        guess_normalised: headline over the best guess; 1 means that the release gave nothing away.
+        attainable_protection: share of what any order-preserving defense could protect; None if not measurable.
+        failed, skipped: attacks that lost to the column means, and attacks that make no sense here with the reason.
+        grade: "open", "weak", "partial" or "guarded", by `guess_normalised`.
+        verdict: the same in plain words.
+    """
+
+    subject: str
+    defense: str
+    guarantee: str
+    naive: Best | None
+    adaptive: Best | None
+    guess: Best
+    mean_guess: Estimate
+    headline: Best
+    guess_normalised: float
+    attainable_protection: float | None
+    ranking_kept: float
+    label_kept: float
+    mean_l1_moved: float
+    top_score_error: float
+    accuracy: float | None
+    failed: tuple[str, ...]
+    skipped: Mapping[str, str]
+    grade: str
+    verdict: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Curve:
+    """Error of the repeated-query attack by number of queries: mean with a 95 % band, and theory."""
+
+    rho: float
+    queries: tuple[int, ...]
+    mean: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    theory: tuple[float, ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Audit:
+    """Everything an audit found.
+
+    Attributes:
+        about: how it was run: versions, settings, seeds, seconds, date.
+    """
+
+    about: Mapping[str, Any]
+    subjects: tuple[SubjectInfo, ...]
+    findings: tuple[Finding, ...]
+    handouts: tuple[Handout, ...]
+    cards: tuple[Card, ...]
+    curves: tuple[Curve, ...] = ()
+
+    def card(self, defense: str, subject: str | None = None) -> Card:
+        """The scorecard of a defense (of the first subject, unless one is named)."""
+        name = subject or self.subjects[0].name
+        return next(card for card in self.cards if (card.subject, card.defense) == (name, defense))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return dataclasses.asdict(self)

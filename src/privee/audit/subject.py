@@ -1,0 +1,169 @@
+"""What is audited: a joint model with records to attack, whatever it came from."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from privee.attacks import AttackerView, Auxiliary, JointModel
+from privee.attacks.guesses import mean_guess, regression_guess, uniform_guess
+from privee.attacks.metrics import feature_mse
+from privee.audit.results import Picture, SubjectInfo
+from privee.defenses import Defense
+from privee.errors import PriveeError
+from privee.randomness import seeded
+
+Rows = NDArray[np.int64]
+SHOWN = 6
+"""Records whose reconstructions are kept for pictures."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Subject:
+    """A joint model and rows it was made for.
+
+    Attributes:
+        name: for tables and reports.
+        model_name: what kind of model it is.
+        model: the white box.
+        columns: all columns scaled to [0, 1], the attacker's first, (n, columns).
+        targets: rows that may be attacked.
+        auxiliary: rows that the attacker may know in full.
+        labels: true classes, if known.
+        image: shape of the pictures that rows are, and each column's place in the flattened picture.
+        column_names: if known.
+    """
+
+    name: str
+    model_name: str
+    model: JointModel
+    columns: NDArray[Any]
+    targets: Rows
+    auxiliary: Rows
+    labels: Rows | None = None
+    image: tuple[tuple[int, int, int], tuple[int, ...]] | None = None
+    column_names: tuple[str, ...] = ()
+
+    def at_fraction(self, fraction: float) -> Subject:
+        """The same model with an attacker who holds this share of the columns."""
+        width = self.columns.shape[1]
+        if not 0 < fraction < 1:
+            raise PriveeError(f"the adversary fraction must lie between 0 and 1, both excluded; got {fraction}")
+        known = min(max(1, round(fraction * width)), width - 1)
+        return dataclasses.replace(
+            self, name=f"{self.name}, {known} of {width} columns known", model=self.model.regrouped(known)
+        )
+
+    def sample(self, seed: int, records: int | None, auxiliary_rows: int) -> Sample:
+        """Records to attack (all of them, in order, if None) and rows the attacker knows, by a seed."""
+        target = self.targets if records is None else self._targets(seed, records)
+        # What is attacked is not known in advance.
+        other = _some(np.setdiff1d(self.auxiliary, target), auxiliary_rows, seed, "auxiliary")
+        own, truth = self._cut(target)
+        rows = Auxiliary(*self._cut(other)) if len(other) > 1 else None
+        return Sample(self.model, own, truth, rows, None if self.labels is None else self.labels[target])
+
+    def _targets(self, seed: int, records: int) -> Rows:
+        one_pool = np.array_equal(self.targets, self.auxiliary)
+        return _some(self.targets, min(records, len(self.targets) // 2) if one_pool else records, seed, "targets")
+
+    def info(self, sample: Sample) -> SubjectInfo:
+        """For tables and reports."""
+        return SubjectInfo(
+            name=self.name,
+            model=self.model_name,
+            known_columns=self.model.own_columns,
+            unknown_columns=self.model.unknown_columns,
+            classes=self.model.n_classes,
+            records=len(sample.own),
+            auxiliary_rows=0 if sample.auxiliary is None else len(sample.auxiliary),
+            accuracy=sample.accuracy(sample.scores),
+            column_names=self.column_names,
+            picture=self._picture(sample),
+        )
+
+    def _cut(self, rows: Rows) -> tuple[Tensor, Tensor]:
+        columns = torch.from_numpy(self.columns[rows].astype(np.float64))
+        return columns[:, : self.model.own_columns].contiguous(), columns[:, self.model.own_columns :].contiguous()
+
+    def _picture(self, sample: Sample) -> Picture | None:
+        if self.image is None:
+            return None
+        shape, places = self.image
+        flat = torch.cat([sample.own[:SHOWN], sample.truth[:SHOWN]], dim=1)
+        truth = torch.empty_like(flat)
+        truth[:, list(places)] = flat
+        return Picture(
+            shape=shape,
+            unknown=tuple(places[self.model.own_columns :]),
+            truth=tuple(map(tuple, truth.round(decimals=4).tolist())),
+        )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sample:
+    """Records under attack with the truth, and what the attacker knows besides; small enough to send to a worker."""
+
+    model: JointModel
+    own: Tensor
+    truth: Tensor
+    auxiliary: Auxiliary | None
+    labels: Rows | None = None
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """The model's scores of these records."""
+        with torch.no_grad():
+            return self.model.scores(self.own, self.truth).numpy()
+
+    def releases(self, defense: Defense, seed: int, queries: int) -> NDArray[np.float64]:
+        """What is handed out for these records, (queries, n, classes); the same seed gives the same draws."""
+        scores = self.scores
+        draws = seeded(seed, "release", defense.spec)
+        return np.stack([defense.release(scores, draws=draws) for _ in range(queries)])
+
+    def view(self, releases: NDArray[np.float64], defense: Defense, *, adaptive: bool) -> AttackerView:
+        """All that an attacker gets."""
+        return AttackerView(self.own, self.model, torch.from_numpy(releases), defense, adaptive, self.auxiliary)
+
+    def guesses(self, seed: int) -> dict[str, Tensor]:
+        """What can be said without any release."""
+        from privee.defenses import NoDefense
+
+        nothing = np.zeros((1, len(self.own), self.model.n_classes))
+        view = self.view(nothing, NoDefense(), adaptive=False)
+        found = {"uniform guess": uniform_guess(view, seed), "mean guess": mean_guess(view)}
+        if self.auxiliary is not None:
+            found["regression guess"] = regression_guess(view)
+        return found
+
+    def guess_errors(self, seed: int) -> dict[str, float]:
+        """Feature MSE of every guess."""
+        return {name: feature_mse(guess, self.truth) for name, guess in self.guesses(seed).items()}
+
+    def accuracy(self, release: NDArray[np.float64]) -> float | None:
+        """How often the leading class is the true one."""
+        return None if self.labels is None else float((release.argmax(axis=1) == self.labels).mean())
+
+    def fingerprint(self) -> str:
+        """Same fingerprint, same model on the same records."""
+        parts = [self.own, self.truth, torch.from_numpy(self.scores)]
+        if self.auxiliary is not None:
+            parts += [self.auxiliary.own, self.auxiliary.unknown]
+        found = hashlib.sha256()
+        for part in parts:
+            found.update(str(tuple(part.shape)).encode())
+            found.update(part.contiguous().numpy().tobytes())
+        return found.hexdigest()
+
+
+def _some(rows: Rows, count: int, seed: int, what: str) -> Rows:
+    """That many of the rows (or all there are), drawn by a seed."""
+    order = np.argsort(seeded(seed, what).words(len(rows)), kind="stable")
+    return rows[order[:count]]

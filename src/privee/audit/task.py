@@ -1,0 +1,135 @@
+"""One cell of the grid: an attack on a release, measured."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from privee.attacks import Reconstruction
+from privee.attacks import attack as make_attack
+from privee.attacks.metrics import column_mse, feature_mse, guess_normalised
+from privee.attacks.watch import Watch
+from privee.audit.results import Finding, Handout
+from privee.audit.subject import SHOWN, Sample
+from privee.defenses import defense as make_defense
+from privee.theory import rows_in_order
+from privee.version import __version__
+
+MEAN_GUESS = "mean guess"
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Task:
+    """What to attack, how, and with what knowledge; `key` is the same for the same work."""
+
+    key: str
+    subject: str
+    sample: Sample
+    guess_errors: dict[str, float]
+    defense: str
+    attack: str
+    adaptive: bool
+    seed: int
+    queries: int
+    keep_shown: bool
+
+    def named(self) -> Finding:
+        """A finding that says what was tried, and nothing found yet."""
+        return Finding(
+            subject=self.subject,
+            defense=self.defense,
+            attack=self.attack,
+            attacker="adaptive" if self.adaptive else "naive",
+            seed=self.seed,
+            queries=self.queries,
+        )
+
+
+def task_key(fingerprint: str, *settings: object) -> str:
+    """The same for the same work with the same version."""
+    return hashlib.sha256(json.dumps([fingerprint, __version__, *settings]).encode()).hexdigest()
+
+
+def run_task(task: Task, checkpoints: Path | None = None) -> Finding:
+    """Attack once and measure; an attack that makes no sense is skipped, with the reason."""
+    torch.set_num_threads(1)  # the grid is what runs in parallel
+    defense, attack = make_defense(task.defense), make_attack(task.attack)
+    view = task.sample.view(task.sample.releases(defense, task.seed, task.queries), defense, adaptive=task.adaptive)
+    reason = attack.why_not(view)
+    if reason is not None:
+        return dataclasses.replace(task.named(), status="skipped", reason=reason)
+    start = time.perf_counter()
+    watch = Watch(folder=None if checkpoints is None else checkpoints / task.key[:16])
+    found = attack.run(view, seed=task.seed, watch=watch)
+    return measured(task, found, time.perf_counter() - start)
+
+
+def measured(task: Task, found: Reconstruction, seconds: float) -> Finding:
+    """How well an attack did."""
+    error = feature_mse(found.unknown, task.sample.truth)
+    if not math.isfinite(error):
+        return dataclasses.replace(task.named(), status="failed", reason="gave values that are not finite numbers")
+    worse = error > task.guess_errors[MEAN_GUESS]
+    shown = found.unknown[:SHOWN].round(decimals=4).tolist() if task.keep_shown else []
+    return dataclasses.replace(
+        task.named(),
+        status="failed" if worse else "ok",
+        reason="worse than the column means" if worse else "",
+        confidence_residual=found.residual,
+        feature_mse=error,
+        guess_normalised=_normalised(error, min(task.guess_errors.values())),
+        seconds=round(seconds, 3),
+        column_mse=tuple(column_mse(found.unknown, task.sample.truth).tolist()),
+        shown=tuple(map(tuple, shown)),
+    )
+
+
+def _normalised(error: float, best_guess: float) -> float | None:
+    """None where even a guess is exact: constant columns hold no secret."""
+    return guess_normalised(error, best_guess) if best_guess > 0 else None
+
+
+def guess_findings(subject: str, sample: Sample, seed: int, *, keep_shown: bool) -> list[Finding]:
+    """The guesses that need no release, as findings."""
+    guesses = sample.guesses(seed)
+    errors = {name: feature_mse(guess, sample.truth) for name, guess in guesses.items()}
+    best = min(errors.values())
+    return [
+        Finding(
+            subject=subject,
+            defense="",
+            attack=name,
+            attacker="guess",
+            seed=seed,
+            queries=0,
+            feature_mse=errors[name],
+            guess_normalised=_normalised(errors[name], best),
+            column_mse=tuple(column_mse(guess, sample.truth).tolist()),
+            shown=tuple(map(tuple, guess[:SHOWN].round(decimals=4).tolist())) if keep_shown else (),
+        )
+        for name, guess in guesses.items()
+    ]
+
+
+def handout(subject: str, sample: Sample, spec: str, seed: int) -> Handout:
+    """What one release keeps and moves."""
+    scores = sample.scores
+    release = sample.releases(make_defense(spec), seed, 1)[0]
+    top = scores.argmax(axis=1)[:, None]
+    return Handout(
+        subject=subject,
+        defense=spec,
+        seed=seed,
+        ranking_kept=float(rows_in_order(scores, release).mean()),
+        label_kept=float((release.argmax(axis=1) == top[:, 0]).mean()),
+        mean_l1_moved=float(np.abs(release - scores).sum(axis=1).mean()),
+        top_score_error=float(np.abs(np.take_along_axis(release - scores, top, axis=1)).mean()),
+        accuracy=sample.accuracy(release),
+    )
