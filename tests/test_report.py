@@ -87,8 +87,12 @@ def make_audit(
 
 def make_card(info: SubjectInfo, spec: str, *, seeds: int = 3) -> Card:
     left, naive, moved, ranking, label, proven = DEFENSES[spec]
-    guess = Best(attack="regression guess", error=_estimate(GUESSES["regression guess"], seeds))
-    adaptive = Best(attack="prior-informed", error=_estimate(max(left * 1.0, 0.00002) * guess.error.mean, seeds))
+    guess = Best(attack="regression guess", attacker="guess", error=_estimate(GUESSES["regression guess"], seeds))
+    adaptive = Best(
+        attack="prior-informed",
+        attacker="adaptive",
+        error=_estimate(max(left * 1.0, 0.00002) * guess.error.mean, seeds),
+    )
     headline = min(adaptive, guess, key=lambda best: best.error.mean)
     grade = next(
         word for limit, word in ((0.1, "open"), (0.5, "weak"), (0.9, "partial"), (9, "guarded")) if left < limit
@@ -97,7 +101,8 @@ def make_card(info: SubjectInfo, spec: str, *, seeds: int = 3) -> Card:
         subject=info.name,
         defense=spec,
         guarantee=proven,
-        naive=Best(attack="equation-solving", error=_estimate(naive or 0.00001, seeds)),
+        not_covered=("the ranking itself",),
+        naive=Best(attack="equation-solving", attacker="naive", error=_estimate(naive or 0.00001, seeds)),
         adaptive=adaptive,
         guess=guess,
         mean_guess=_estimate(GUESSES["mean guess"], seeds),
@@ -237,6 +242,7 @@ def _curve(rho: float) -> Curve:
     theory = np.array([0.0105 * (1 - 0.55 * rho) / (count + 1) for count in queries])
     mean = theory * (1 + 0.06 * np.sin(np.arange(len(queries)) + 10 * rho))
     return Curve(
+        subject="digits, logistic",
         rho=rho,
         queries=queries,
         mean=tuple(mean.tolist()),
@@ -377,7 +383,7 @@ def crowded() -> Audit:
 
     def setting(number: int) -> Card:
         left = rng.uniform(0.04, 0.06) if number < 15 else rng.uniform(0.9, 1.0)
-        headline = Best(attack="prior-informed", error=Estimate(mean=left * card.guess.error.mean))
+        headline = Best(attack="prior-informed", attacker="adaptive", error=Estimate(mean=left * card.guess.error.mean))
         moved = 5 / number if number < 15 else rng.uniform(0.3, 0.4)
         return dataclasses.replace(
             card, defense=f"privee-u:rho=0.{number:02}", headline=headline, guess_normalised=left, mean_l1_moved=moved

@@ -32,8 +32,7 @@ class LearnedInversion(Attack):
 
     Args:
         simulations: releases simulated per auxiliary row (a naive attacker simulates undefended scores).
-        own_columns: False starts from the column means in place of the best guess, to see what the release gives away
-            to an attacker who does not know how its columns go with the others.
+        own_columns: False leaves them out, guess and all, to see what the release gives away by itself.
     """
 
     name: ClassVar[str] = "learned-inversion"
@@ -49,7 +48,7 @@ class LearnedInversion(Attack):
             raise PriveeError("learned inversion needs auxiliary rows")
         there, here = self._guesses(view, rows)
         scores = view.model.scores(rows.own, rows.unknown)
-        encode = _Encoder(view, scores)
+        encode = _Encoder(view, scores, self.own_columns)
         simulated = [view.simulate_release(scores, seed) for seed in range(self.simulations)]
         fit = _best(encode(simulated, rows.own, there), rows.unknown - there)
         if fit is None:
@@ -85,8 +84,8 @@ def _best(inputs: list[Tensor], missed: Tensor) -> Fit | None:
 class _Encoder:
     """Turns releases into the regression's inputs, scaled by the auxiliary rows."""
 
-    def __init__(self, view: AttackerView, scores: Tensor) -> None:
-        self._view = view
+    def __init__(self, view: AttackerView, scores: Tensor, own_columns: bool) -> None:
+        self._view, self._own_columns = view, own_columns
         self._expected = in_rank_order(centred_log(scores), scores).mean(dim=0)
         self._scale: Examples | None = None
 
@@ -105,4 +104,5 @@ class _Encoder:
         read = centred_log(self._view.read(release))
         expected = by_rank(self._expected, release)
         position = by_rank(torch.arange(classes, dtype=release.dtype) / classes, release)
-        return torch.cat([read, read - explained, expected, expected - explained, position], dim=1)
+        more = [read - explained, expected - explained] if self._own_columns else []
+        return torch.cat([read, expected, position, *more], dim=1)

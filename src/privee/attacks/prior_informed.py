@@ -17,8 +17,8 @@ from privee.attacks.view import AttackerView, Auxiliary
 from privee.attacks.watch import Watch
 from privee.errors import PriveeError
 
-REHEARSALS = 200
-TRUSTS = (0.0, 0.01, 0.1, 0.3, 1.0)
+REHEARSALS = 150
+TRUSTS = (0.0, 1e-4, 1e-3, 0.01, 0.1, 1.0)
 SMALLEST_VARIANCE = 1e-6
 _LOWEST = float(torch.tensor(SMALLEST, dtype=torch.float64).log())
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from privee.attacks.metrics import attainable_protection
-from privee.audit.results import Best, Card, Estimate, Finding, Handout, SubjectInfo
+from privee.audit.results import Attacker, Best, Card, Estimate, Finding, Handout, SubjectInfo
 from privee.audit.task import MEAN_GUESS
 from privee.defenses import NoDefense, RankingOnly
 from privee.defenses import defense as make_defense
@@ -56,15 +56,16 @@ def _card(
     guess, headline = _best(mine, "guess"), headlines[spec]
     assert guess is not None  # noqa: S101 (every subject has guesses)
     normalised = headline.error.mean / guess.error.mean if guess.error.mean > 0 else 1.0
-    adaptive = _best(here, "adaptive")
+    guarantee = make_defense(spec).guarantee(subject.classes)
     accuracies = [h.accuracy for h in moved if h.accuracy is not None]
     grade = next(word for limit, word in GRADES if normalised < limit)
     return Card(
         subject=subject.name,
         defense=spec,
-        guarantee=make_defense(spec).guarantee(subject.classes).proven,
+        guarantee=guarantee.proven,
+        not_covered=guarantee.not_covered,
         naive=_best(here, "naive"),
-        adaptive=adaptive,
+        adaptive=_best(here, "adaptive"),
         guess=guess,
         mean_guess=estimate([f.feature_mse for f in mine if f.attack == MEAN_GUESS and f.feature_mse is not None]),
         headline=headline,
@@ -84,31 +85,34 @@ def _card(
 
 def verdict(grade: str, headline: Best, guess: Best) -> str:
     """What an auditor can read out."""
-    reach, blind = (f"{math.sqrt(best.error.mean):.1%}".replace("%", " %") for best in (headline, guess))
-    if headline.attack == guess.attack:
+    reach, blind = (_share(math.sqrt(best.error.mean)) for best in (headline, guess))
+    if headline.attacker == "guess":
         return (
             f"{WORDS[grade]}: no attack tried did better than the {guess.attack}, which needs no release and "
             f"comes to within {blind} of each column's range (root mean square)."
         )
+    who = "an attacker who knows this defense" if headline.attacker == "adaptive" else "even an attacker who ignores it"
     return (
-        f"{WORDS[grade]}: an attacker who knows this defense recovers the private columns to within {reach} of their "
-        f"range (root mean square, {headline.attack}); without the release, a guess comes to within {blind}."
+        f"{WORDS[grade]}: {who} recovers the private columns to within {reach} of their range (root mean square, "
+        f"{headline.attack}); without the release, a guess comes to within {blind}."
     )
+
+
+def _share(value: float) -> str:
+    return "0.1 % or less" if value <= 0.001 else f"{value:.1%}".replace("%", " %")
 
 
 def _headline(mine: Sequence[Finding], spec: str) -> Best:
     """The attacker chooses among all attacks, knowing or ignoring the defense, and all guesses."""
-    found = [_best([f for f in mine if f.defense == spec], who) for who in ("naive", "adaptive")]
-    return min([best for best in (*found, _best(mine, "guess")) if best is not None], key=lambda best: best.error.mean)
+    here = [f for f in mine if f.defense == spec]
+    found = (_best(here, "adaptive"), _best(here, "naive"), _best(mine, "guess"))  # of equals, the first
+    return min((best for best in found if best is not None), key=lambda best: best.error.mean)
 
 
-def _best(findings: Sequence[Finding], who: str) -> Best | None:
+def _best(findings: Sequence[Finding], who: Attacker) -> Best | None:
     errors = {attack: es for (attack, attacker), es in _errors(findings).items() if attacker == who}
-    means = {attack: estimate(es) for attack, es in errors.items()}
-    if not means:
-        return None
-    attack = min(means, key=lambda name: means[name].mean)
-    return Best(attack=attack, error=means[attack])
+    found = [Best(attack=attack, attacker=who, error=estimate(es)) for attack, es in errors.items()]
+    return min(found, key=lambda best: best.error.mean, default=None)
 
 
 def _errors(findings: Iterable[Finding]) -> dict[tuple[str, str], list[float]]:

@@ -20,12 +20,14 @@ REPEATS = 20
 RECORDS = 10
 
 
-def repeated_query_curves(scores: Array, rhos: Sequence[float] = RHOS, seed: int = 0) -> tuple[Curve, ...]:
+def repeated_query_curves(
+    subject: str, scores: Array, rhos: Sequence[float] = RHOS, seed: int = 0
+) -> tuple[Curve, ...]:
     """Mean absolute error per class of the minimum estimator on PRIVEE-U, over records; bands over repetitions."""
-    return tuple(_curve(scores[:RECORDS], rho, seed) for rho in rhos)
+    return tuple(_curve(subject, scores[:RECORDS], rho, seed) for rho in rhos)
 
 
-def _curve(scores: Array, rho: float, seed: int) -> Curve:
+def _curve(subject: str, scores: Array, rho: float, seed: int) -> Curve:
     defense = PriveeU(rho=rho)
     errors = np.mean([_errors(vector, defense, seed, k) for k, vector in enumerate(scores)], axis=0)
     mean, half = errors.mean(axis=0), 1.96 * errors.std(axis=0, ddof=1) / np.sqrt(REPEATS)
@@ -34,7 +36,9 @@ def _curve(scores: Array, rho: float, seed: int) -> Curve:
     )
     low, high = mean - half, mean + half
     lists = (tuple(values.tolist()) for values in (QUERIES, mean, low, high, theory))
-    return Curve(rho=rho, **dict(zip(("queries", "mean", "low", "high", "theory"), lists, strict=True)))
+    return Curve(
+        subject=subject, rho=rho, **dict(zip(("queries", "mean", "low", "high", "theory"), lists, strict=True))
+    )
 
 
 def _errors(vector: Array, defense: PriveeU, seed: int, record: int) -> Array:

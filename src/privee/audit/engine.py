@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from joblib import Parallel, delayed, parallel_config
 
@@ -77,5 +78,5 @@ def _start_ray() -> None:
     import ray
 
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    here = {} if "RAY_ADDRESS" in os.environ else {"_node_ip_address": "127.0.0.1", "include_dashboard": False}
-    ray.init(log_to_driver=False, logging_level="ERROR", **here)
+    here: dict[str, Any] = {"_node_ip_address": "127.0.0.1", "include_dashboard": False}
+    ray.init(log_to_driver=False, logging_level=logging.ERROR, **({} if "RAY_ADDRESS" in os.environ else here))

@@ -117,7 +117,7 @@ def run_grid(
         findings=findings,
         handouts=handouts,
         cards=make_cards(infos, findings, handouts),
-        curves=repeated_query_curves(samples[subjects[0].name, first].scores, seed=first),
+        curves=repeated_query_curves(subjects[0].name, samples[subjects[0].name, first].scores, seed=first),
     )
 
 

@@ -105,9 +105,10 @@ class Estimate:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Best:
-    """The attack with the smallest mean error."""
+    """The attack with the smallest mean error, and whose it is."""
 
     attack: str
+    attacker: Attacker
     error: Estimate
 
 
@@ -129,6 +130,7 @@ class Card:
     subject: str
     defense: str
     guarantee: str
+    not_covered: tuple[str, ...]
     naive: Best | None
     adaptive: Best | None
     guess: Best
@@ -151,6 +153,7 @@ class Card:
 class Curve:
     """Error of the repeated-query attack by number of queries: mean with a 95 % band, and theory."""
 
+    subject: str
     rho: float
     queries: tuple[int, ...]
     mean: tuple[float, ...]

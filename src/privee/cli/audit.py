@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from privee.cli.joint import How
@@ -90,45 +91,42 @@ def audit(
 def print_audit(found: Audit) -> None:
     """One table per subject, then what its columns mean."""
     for subject in found.subjects:
-        share = f"{subject.adversary_fraction:.1%} known to the attacker, {1 - subject.adversary_fraction:.1%} unknown"
-        out.print(f"\n{subject.name} ({share}), {subject.records} records, {subject.classes} classes", markup=False)
+        known = subject.adversary_fraction
+        out.print(f"\n{subject.name}", style="bold", markup=False)
+        out.print(f"{known:.1%} known to the attacker, {1 - known:.1%} unknown; ", end="", markup=False)
+        out.print(f"{subject.records} records, {subject.classes} classes", markup=False)
         out.print(_table(found, subject.name))
     out.print(
-        "Error: mean square over records and unknown columns, in units of each column's range. Naive attackers ignore "
-        "the defense, adaptive ones know it; the best attack of each kind counts, mean over seeds with 95 % interval."
+        "Error: mean square over records and unknown columns, in units of each column's range; mean over seeds of the "
+        "best attack. Naive attackers ignore the defense, adaptive ones know it. Of guess: smallest error over that of "
+        "the best guess without the release. Attainable: share of what an order-preserving defense could protect. "
+        "Intervals and all attacks are in the report."
     )
 
 
 def _table(found: Audit, subject: str) -> Table:
-    from privee.audit.words import figure, interval
+    from privee.audit.words import figure
 
     cards = [card for card in found.cards if card.subject == subject]
     guess = cards[0].guess
     table = Table(
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
         caption=f"without any release: {guess.attack} {figure(guess.error.mean)}, "
         f"column means {figure(cards[0].mean_guess.mean)}",
         caption_justify="left",
     )
-    table.add_column("defense", overflow="fold", min_width=16)
-    for heading in (
-        "naive",
-        "adaptive",
-        "smallest /\nguess",
-        "attainable\nprotection",
-        "class\nkept",
-        "mean L1\nmoved",
-    ):
-        table.add_column(heading, justify="right")
+    table.add_column("defense", overflow="fold", max_width=24)
+    for heading in ("error,\nnaive", "error,\nadaptive", "of\nguess", "attain-\nable", "L1\nmoved"):
+        table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("verdict")
     for card in cards:
-        protection = "-" if card.attainable_protection is None else f"{card.attainable_protection:.0%}"
         table.add_row(
             card.defense,
             figure(card.naive.error.mean) if card.naive else "-",
-            interval(card.adaptive.error) if card.adaptive else "-",
-            f"{card.guess_normalised:.2f}",
-            protection,
-            f"{card.label_kept:.1%}",
+            figure(card.adaptive.error.mean) if card.adaptive else "-",
+            f"{card.guess_normalised:.0%}",
+            "-" if card.attainable_protection is None else f"{card.attainable_protection:.0%}",
             f"{card.mean_l1_moved:.2f}",
             card.grade,
         )

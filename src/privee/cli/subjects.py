@@ -33,11 +33,9 @@ def chosen_subjects(
     if sum(source is not None for source in (run, dataset, entry)) != 1:
         raise PriveeError("say what to attack: a run folder, --dataset digits, or --entry module:function")
     if dataset is not None:
-        return [
-            _trained(dataset, model, fraction, split, seed, data_dir, folder / "models")
-            for model in models
-            for fraction in fractions or [None]
-        ]
+        shares: list[float | None] = [*fractions] or [None]
+        where = folder / "models"
+        return [_trained(dataset, model, share, split, seed, data_dir, where) for model in models for share in shares]
     one = subject_from_entry(entry) if entry else subject_from_run(_path(run), named_files(party) or None, data_dir)
     return [one.at_fraction(fraction) for fraction in fractions] or [one]
 
