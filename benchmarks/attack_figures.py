@@ -31,7 +31,7 @@ from privee.vfl.training import TrainingSettings
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "attack_figures.json"
 SEEDS = (0, 1, 2)
-DRIVE_TRAINING = TrainingSettings(epochs=60, batch_size=128, learning_rate=1e-3)
+DRIVE_TRAINING = TrainingSettings(epochs=60, batch_size=128, learning_rate=3e-4)
 
 
 def errors(found: Audit, attack: str, defense: str = "", attacker: str = "guess") -> list[float]:
@@ -65,8 +65,8 @@ def drive() -> list[dict[str, Any]]:
         )
         grid = Grid(
             defenses=("none",),
-            attacks=("grna-generator", "grna-generator:mean_weight=0"),
-            records=2000,
+            attacks=("grna-generator",),
+            records=10_000,
             auxiliary_rows=2000,
             seeds=SEEDS,
             pictures=False,

@@ -32,7 +32,7 @@ def start(*arguments: object, cwd: Path) -> subprocess.Popen:
 
 def run(*arguments: object, cwd: Path) -> tuple[int, str, str]:
     process = start(*arguments, cwd=cwd)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=300)
     return process.returncode, out, err
 
 
@@ -260,21 +260,11 @@ def test_defenses_lists_all_with_their_guarantees(tmp_path):
     assert "epsilon any two score vectors: 6.825" in good("defenses", "gaussian:epsilon=0.5", cwd=tmp_path)
 
 
-@pytest.mark.parametrize("command", ["protect", "budget", "defenses", "demo", "align", "train", "predict", "tune"])
+@pytest.mark.parametrize(
+    "command", ["protect", "budget", "defenses", "demo", "align", "train", "predict", "tune", "attack", "audit"]
+)
 def test_help_has_an_example(tmp_path, command):
     assert "Example: privee" in good(command, "--help", cwd=tmp_path)
-
-
-def test_demo_tells_the_story(tmp_path):
-    told = json.loads(good("demo", "--json", cwd=tmp_path))
-    rows = {row["spec"]: row for row in told["rows"]}
-    privee_u = rows["privee-u:rho=0.1"]
-    assert told["accuracy"] > 0.94
-    assert privee_u["ranking_kept"] == 1
-    assert privee_u["l1_moved"] > 5
-    assert privee_u["adaptive_error"] < privee_u["naive_error"] / 100
-    assert rows["ranking-only"]["adaptive_error"] > 0.05
-    assert (tmp_path / told["picture"]).stat().st_size > 20_000
 
 
 def test_version_matches(tmp_path):

@@ -26,7 +26,7 @@ class GrnaGenerator(Attack):
     Args:
         epochs, batch_size, learning_rate: of Adam; 60, 64 and 1e-4 as published.
         variance_weight: 0.25 as published.
-        mean_weight: weight of the known means; 0 leaves them out.
+        mean_weight: weight of the known means (10 did better than 1 on Drive); 0 leaves them out.
         hidden: widths of the generator's layers.
     """
 
@@ -38,7 +38,7 @@ class GrnaGenerator(Attack):
     batch_size: int = 64
     learning_rate: float = 1e-4
     variance_weight: float = 0.25
-    mean_weight: float = 1.0
+    mean_weight: float = 10.0
     hidden: tuple[int, ...] = (600, 200, 100)
 
     def _reconstruct(self, view: AttackerView, watch: Watch) -> Tensor:

@@ -49,7 +49,7 @@ class PriorInformed(Attack):
             raise PriveeError("the prior-informed attack needs auxiliary rows")
         problem = _Problem(view, rows, self.iterations, self.learning_rate, watch)
         trust = _trust_in_release(view, rows, problem) if view.adaptive else 1.0
-        return problem.solve("columns", view.own, view.target, trust)
+        return problem.solve("columns", view.own, problem.guess(view.own), view.target, trust)
 
 
 class _Problem:
@@ -60,17 +60,17 @@ class _Problem:
     ) -> None:
         self._model, self._iterations, self._learning_rate, self.watch = view.model, iterations, learning_rate, watch
         self._at_once = rows_at_once(view.own.shape[1] + view.model.unknown_columns)
-        self._guess = best_fit(rows.own, rows.unknown)
-        self._precision = _precision(rows.unknown - self._guess.out_of_sample(rows.own))
+        self.guess = best_fit(rows.own, rows.unknown)
+        self.rehearsed = self.guess.out_of_sample(rows.own)
+        self._precision = _precision(rows.unknown - self.rehearsed)
         self._bias, self._variance = _errors_by_rank(view, rows)
 
     def steps(self, rows: int) -> int:
         """How many steps it takes to solve for this many records."""
         return self._iterations * len(in_turn(rows, self._at_once))
 
-    def solve(self, stage: str, own: Tensor, target: Tensor, trust: float | Tensor) -> Tensor:
-        """The most likely unknown columns; the trust is that of all records, or of each (n, 1)."""
-        start = self._guess(own)
+    def solve(self, stage: str, own: Tensor, start: Tensor, target: Tensor, trust: float | Tensor) -> Tensor:
+        """The most likely unknown columns, from a guess on; the trust is that of all records, or of each (n, 1)."""
         wanted = target.clamp_min(SMALLEST).log() - by_rank(self._bias, target)
         weight = trust / by_rank(self._variance, target)
 
@@ -101,7 +101,8 @@ def _trust_in_release(view: AttackerView, rows: Auxiliary, problem: _Problem) ->
     target = view.read(view.simulate(unknown, own, -1))
     trusts = torch.tensor(TRUSTS, dtype=target.dtype)
     each = trusts.repeat_interleave(len(own))[:, None]
-    found = problem.solve("rehearsal", own.repeat(len(TRUSTS), 1), target.repeat(len(TRUSTS), 1), each)
+    owns, starts, targets = (tensor.repeat(len(TRUSTS), 1) for tensor in (own, problem.rehearsed[held], target))
+    found = problem.solve("rehearsal", owns, starts, targets, each)
     errors = (found.view(len(TRUSTS), *unknown.shape) - unknown).square().mean(dim=(1, 2))
     return TRUSTS[int(errors.argmin())]
 

@@ -36,7 +36,7 @@ def load_scores(path: Path) -> Loaded:
     rows = None
     if ROW in keep:
         try:
-            rows = np.concatenate([block.kept[ROW].to_numpy().astype(np.int64) for block in blocks])
-        except ValueError:
+            rows = np.concatenate([np.array(block.kept[ROW].to_pylist(), dtype=np.int64) for block in blocks])
+        except (ValueError, TypeError, OverflowError):
             raise PriveeError(f"{path}: the column {ROW!r} holds something that is not a row number") from None
     return Loaded(values, rows)
