@@ -27,6 +27,9 @@ EVERY = [
     privee.Temperature(2.0),
     privee.LabelOnly(),
     privee.RankingOnly(),
+    privee.OrderedDP(8.0),
+    privee.OrderedDP(0.5, spend="all"),
+    privee.OrderedDP(8.0, keep_top=2, prior=(4.0, 1.0), tail=0.7),
 ]
 every = pytest.mark.parametrize("defense", EVERY, ids=[d.spec for d in EVERY])
 

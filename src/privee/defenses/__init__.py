@@ -4,6 +4,7 @@ from privee.defenses.base import Defense, Guarantee
 from privee.defenses.gaussian_noise import GaussianNoise
 from privee.defenses.label_only import LabelOnly
 from privee.defenses.no_defense import NoDefense
+from privee.defenses.ordered_dp import OrderedDP
 from privee.defenses.privee_u import PriveeU
 from privee.defenses.privee_u_plus import PriveeUPlus
 from privee.defenses.ranking_only import RankingOnly
@@ -16,6 +17,7 @@ for _cls in (
     NoDefense,
     PriveeU,
     PriveeUPlus,
+    OrderedDP,
     Rounding,
     GaussianNoise,
     TopK,
@@ -31,6 +33,7 @@ __all__ = [
     "Guarantee",
     "LabelOnly",
     "NoDefense",
+    "OrderedDP",
     "PriveeU",
     "PriveeUPlus",
     "RankingOnly",

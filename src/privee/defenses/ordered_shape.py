@@ -1,0 +1,94 @@
+"""Filling in scores by rank: what a release shows where no privacy budget was spent.
+
+Nothing here sees the scores, only public numbers and values that are private already: it is post-processing, and costs
+no epsilon.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privee.defenses.discrete_laplace import GRID, weights
+
+Array = NDArray[np.float64]
+
+FLOOR = 1e-6
+"""Share of the tail that falls evenly with rank, and the least that is left for the tail: keeps it positive."""
+LEAST_LEAD = 1.02
+"""The top score is at least this many times 1/K, so that there is room below it."""
+GAP = 0.005
+"""The second score stays below the top one by at least this share."""
+PRIOR_POINTS = 257
+
+DEFAULT_TAIL = 0.4
+
+
+def fill_tail(top: Array, n_classes: int, tail: float) -> Array:
+    """The K - 1 scores behind each of the (n, 1) top ones, falling: each `left ** tail` times the one before it.
+
+    `left` is what the top score leaves. A confident model's tail falls fast, a doubtful one's slowly; 0.4 suits
+    softmax outputs of 10 to 1,000 classes.
+    """
+    left, count = 1.0 - top, n_classes - 1
+    shape = np.exp(np.log(left) * tail * np.arange(count))
+    shape /= shape.sum(axis=1, keepdims=True)
+    evenly = np.arange(count, 0, -1) * (2.0 / (count * (count + 1)))
+    shape += FLOOR * (evenly - shape)
+    # Blend with equal shares as far as it takes to stay below the top score.
+    steep = shape[:, :1] - 1.0 / count
+    room = (1.0 - GAP) * top / left - 1.0 / count
+    blend = np.divide(room, steep, out=np.ones_like(steep), where=steep > room)
+    shape -= 1.0 / count
+    shape *= blend
+    shape += 1.0 / count
+    shape *= left
+    return shape
+
+
+def top_values(n_classes: int, step: float, prior: tuple[float, float] | None) -> Array:
+    """What a noisy grid value stands for: itself, or, with a prior of the top score, the mean of what it may have been.
+
+    The prior is a Beta distribution over where the top score lies between 1/K and 1.
+    """
+    values = np.arange(GRID + 1) / GRID if prior is None else posterior_means(n_classes, step, prior)
+    return np.clip(values, LEAST_LEAD / n_classes, 1.0 - FLOOR)
+
+
+@functools.lru_cache(maxsize=64)
+def posterior_means(n_classes: int, step: float, prior: tuple[float, float]) -> Array:
+    """Mean of the top score given each noisy grid value."""
+    from scipy.stats import beta
+
+    edges = beta.cdf(np.linspace(0, 1, PRIOR_POINTS + 1), *prior)
+    points = 1 / n_classes + (1 - 1 / n_classes) * (np.arange(PRIOR_POINTS) + 0.5) / PRIOR_POINTS
+    likely = noise_probabilities(np.floor(points * GRID).astype(np.int64), step) * np.diff(edges)[:, None]
+    return np.asarray((points @ likely) / likely.sum(axis=0))
+
+
+def noise_probabilities(values: NDArray[np.int64], step: float) -> Array:
+    """Probability of every grid value (columns) after noise and clipping, for each true value (rows)."""
+    falling = np.array(weights(step), dtype=np.float64) / 2.0**64
+    outcomes = np.arange(GRID + 1)
+    found = falling[np.abs(outcomes - values[:, None])]
+    tails = falling[::-1].cumsum()[::-1]
+    found[:, 0], found[:, -1] = tails[values], tails[GRID - values]
+    return np.asarray(found)
+
+
+def fit_tail(falling: Array) -> float:
+    """The tail setting that moves given scores (sorted, falling) least: learned from public scores or one's own."""
+    top = np.clip(falling[:, :1], LEAST_LEAD / falling.shape[1], 1.0 - FLOOR)
+    candidates = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5]
+    moved = [np.abs(fill_tail(top, falling.shape[1], tail) - falling[:, 1:]).sum() for tail in candidates]
+    return candidates[int(np.argmin(moved))]
+
+
+def fit_prior(falling: Array) -> tuple[float, float]:
+    """A Beta distribution of the top score, by its mean and variance."""
+    where = (falling[:, 0] - 1 / falling.shape[1]) / (1 - 1 / falling.shape[1])
+    mean, variance = float(np.clip(where.mean(), 0.01, 0.99)), max(float(where.var()), 1e-4)
+    strength = max(mean * (1 - mean) / variance - 1, 0.1)
+    return round(mean * strength, 4), round((1 - mean) * strength, 4)
