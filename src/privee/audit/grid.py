@@ -27,6 +27,8 @@ DEFENSES = (
     "gaussian:epsilon=0.5",
     "privee-u:rho=0.1",
     "privee-u+:rho_low=0.1,rho_high=0.9",
+    "ordered-dp:epsilon=4",
+    "ordered-dp:epsilon=32",
     "ranking-only",
     "label-only",
 )

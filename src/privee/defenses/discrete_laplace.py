@@ -28,8 +28,11 @@ Integers = NDArray[np.int64]
 
 def add_noise(values: Integers, step: float, draws: Draws) -> Integers:
     """Add independent noise to values on the grid and clip to it: exp(step) for every grid step of difference."""
-    noisy = values + _thresholds(step).searchsorted(draws.words(values.size), side="right").reshape(values.shape) - GRID
-    return np.clip(noisy, 0, GRID, out=noisy)
+    noise = _thresholds(step).searchsorted(draws.words(values.size), side="right")
+    noise += values.reshape(-1)
+    noise -= GRID
+    np.minimum(noise, GRID, out=noise)
+    return np.maximum(noise, 0, out=noise).reshape(values.shape)
 
 
 @functools.lru_cache(maxsize=64)

@@ -19,6 +19,7 @@ from privee.scores.forms import Floats
 
 Array = NDArray[np.float64]
 SMALLEST_EPSILON = 1e-3
+TINY = float(np.finfo(np.float64).tiny)
 WEAK = 16.0
 """From here on, epsilon by itself promises little."""
 
@@ -80,7 +81,7 @@ class OrderedDP(Defense):
     def _release(self, rows: Floats, sums: NDArray[np.float64], draws: Draws) -> Floats:
         order, rising = ascending(rows)
         spent = _spent_on_top if self.spend == "top" else _spent_on_all
-        made = spent(self, rising, np.where(sums > 0, sums, 1.0), draws)
+        made = spent(self, rising, np.maximum(sums, TINY), draws)
         pattern = None
         if self.keep_top is not None and self.keep_top < rows.shape[1]:
             hidden = rows.shape[1] - self.keep_top
@@ -122,8 +123,9 @@ def _spent_on_top(defense: OrderedDP, rising: Floats, sums: Array, draws: Draws)
     """Noise on the top score alone; everything else follows from it and from rank."""
     n_classes = rising.shape[1]
     step = defense.step(n_classes)
-    top = np.floor(rising[:, -1].astype(np.float64) / sums * GRID).astype(np.int64)
-    noisy = add_noise(np.clip(top, GRID // n_classes, GRID), step, draws)
+    top = (rising[:, -1] / sums * GRID).astype(np.int64)  # rounded down
+    np.minimum(top, GRID, out=top)
+    noisy = add_noise(np.maximum(top, GRID // n_classes, out=top), step, draws)
     made = np.empty(rising.shape)
     made[:, -1] = top_values(n_classes, step, defense.prior)[noisy]
     made[:, -2::-1] = fill_tail(made[:, -1:], n_classes, defense.tail)

@@ -22,6 +22,7 @@ LEAST_LEAD = 1.02
 GAP = 0.005
 """The second score stays below the top one by at least this share."""
 PRIOR_POINTS = 257
+TINY = float(np.finfo(np.float64).tiny)
 
 DEFAULT_TAIL = 0.4
 
@@ -33,21 +34,20 @@ def fill_tail(top: Array, n_classes: int, tail: float) -> Array:
     softmax outputs of 10 to 1,000 classes.
     """
     left, count = 1.0 - top, n_classes - 1
-    shape = np.exp(np.log(left) * tail * np.arange(count))
-    shape /= shape.sum(axis=1, keepdims=True)
-    evenly = np.arange(count, 0, -1) * (2.0 / (count * (count + 1)))
-    shape += FLOOR * (evenly - shape)
+    positions, evenly = _by_position(count)
+    shape = np.exp(np.log(left) * tail * positions)
+    shape *= (1.0 - FLOOR) / shape.sum(axis=1, keepdims=True)
+    shape += evenly
     # Blend with equal shares as far as it takes to stay below the top score.
-    steep = shape[:, :1] - 1.0 / count
-    room = (1.0 - GAP) * top / left - 1.0 / count
-    blend = np.divide(room, steep, out=np.ones_like(steep), where=steep > room)
-    shape -= 1.0 / count
-    shape *= blend
-    shape += 1.0 / count
+    even = 1.0 / count
+    room, steep = (1.0 - GAP) * top / left - even, shape[:, :1] - even
+    if (steep > room).any():
+        shape = even + (shape - even) * np.minimum(room / np.maximum(steep, TINY), 1.0)
     shape *= left
     return shape
 
 
+@functools.lru_cache(maxsize=64)
 def top_values(n_classes: int, step: float, prior: tuple[float, float] | None) -> Array:
     """What a noisy grid value stands for: itself, or, with a prior of the top score, the mean of what it may have been.
 
@@ -55,6 +55,13 @@ def top_values(n_classes: int, step: float, prior: tuple[float, float] | None) -
     """
     values = np.arange(GRID + 1) / GRID if prior is None else posterior_means(n_classes, step, prior)
     return np.clip(values, LEAST_LEAD / n_classes, 1.0 - FLOOR)
+
+
+@functools.lru_cache(maxsize=8)
+def _by_position(count: int) -> tuple[Array, Array]:
+    """Positions in the tail, and a small share of it that falls evenly."""
+    positions = np.arange(count, dtype=np.float64)
+    return positions, (count - positions) * (2.0 * FLOOR / (count * (count + 1)))
 
 
 @functools.lru_cache(maxsize=64)

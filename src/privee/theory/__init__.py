@@ -1,9 +1,11 @@
 """The paper's appendix A in functions: one statement, one function, one test; and what it leaves open.
 
 `preservation`: what the release keeps. `ambiguity`: what one release hides. `repeated_queries`: what many give away.
+`composition`: what differentially private releases add up to.
 """
 
 from privee.theory.ambiguity import Ambiguity, by_class, other_scores, printed_radius, reconstruction_interval
+from privee.theory.composition import composed_epsilon, epsilon_per_release
 from privee.theory.preservation import (
     apply_transform,
     correlation_bound,
@@ -29,8 +31,10 @@ __all__ = [
     "Ambiguity",
     "apply_transform",
     "by_class",
+    "composed_epsilon",
     "correlation_bound",
     "distance_bounds",
+    "epsilon_per_release",
     "expected_error",
     "hit_probability",
     "midrange_estimate",

@@ -1,0 +1,465 @@
+"""Repeatable draws: the same query gets the same release and nothing else does, the key never shows, attacks on it."""
+
+import base64
+import copy
+import dataclasses
+import logging
+import pickle
+import traceback
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import privee
+from privee.attacks import AttackerView, JointModel
+from privee.attacks.logs import centred
+from privee.attacks.metrics import feature_mse
+from privee.attacks.repeated_query import join_releases
+from privee.defenses.repeatable import Repeatable, new_key
+from tests.conftest import softmax_rows
+
+# Keys and seeds are fixed, so the statistical tests below always give the same answer; with other keys each of their
+# p-values would fall below this by chance with this probability.
+CHANCE = 1e-6
+KEY, OTHER_KEY = bytes(range(32)), bytes(range(1, 33))
+U = privee.PriveeU(rho=0.1)
+EVERY = [privee.defense(cls.example or cls.name) for cls in privee.known_defenses().values()]
+every = pytest.mark.parametrize("defense", EVERY, ids=[d.spec for d in EVERY])
+RANDOMISED = [d for d in EVERY if (d.release(softmax_rows(20, 5)) != d.release(softmax_rows(20, 5))).any()]
+randomised = pytest.mark.parametrize("defense", RANDOMISED, ids=[d.spec for d in RANDOMISED])
+COLUMNS = np.random.default_rng(1).random((50, 7))
+PEOPLE = [f"person {i}" for i in range(50)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Raw(privee.Defense):
+    """Hands out the draws themselves, so that tests see them. 208 random bits a row: equal by chance never."""
+
+    name: ClassVar[str] = "raw"
+    setting: float = 1.0
+
+    def _release(self, rows, sums, draws):
+        return draws.uniform((len(rows), 4))[:, : rows.shape[1]].astype(rows.dtype)
+
+    def _estimate(self, rows):
+        return rows
+
+    def guarantee(self, n_classes):
+        return privee.Guarantee()
+
+
+FOUR = np.array([0.4, 0.3, 0.2, 0.1])
+
+
+def repeatable(defense=U, key=KEY, model_version="v1") -> Repeatable:
+    return Repeatable(defense, key=key, model_version=model_version)
+
+
+def draws_for(entity, query=None, scores=FOUR, **more) -> bytes:
+    return repeatable(**({"defense": Raw()} | more)).release(scores, entities=entity, queries=query).tobytes()
+
+
+# --- the contract, for every registered defense ----------------------------------------------------------------------
+
+
+@every
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+class TestContract:
+    def test_the_same_query_gets_the_same_release(self, defense, dtype, scores):
+        scores = scores.astype(dtype)
+        first, again = (repeatable(defense).release(scores, entities=PEOPLE, queries=COLUMNS) for _ in range(2))
+        assert first.dtype == dtype
+        assert first.shape == scores.shape
+        assert first.tobytes() == again.tobytes()
+
+    def test_a_row_does_not_depend_on_the_rows_around_it(self, defense, dtype, scores):
+        scores = scores.astype(dtype)
+        batch = repeatable(defense).release(scores, entities=PEOPLE, queries=COLUMNS)
+        held = repeatable(defense)
+        alone = [held.release(scores[i], entities=PEOPLE[i], queries=COLUMNS[i]) for i in range(50)]
+        assert alone[0].shape == (10,)
+        assert np.stack(alone).tobytes() == batch.tobytes()
+        mixed = np.random.default_rng(2).permutation(50)
+        people = [PEOPLE[i] for i in mixed]
+        moved = repeatable(defense).release(scores[mixed], entities=people, queries=COLUMNS[mixed])
+        assert moved.tobytes() == batch[mixed].tobytes()
+
+    def test_the_order_promise_holds(self, defense, dtype, scores):
+        scores = np.concatenate([scores, np.eye(10), np.full((1, 10), 0.1)]).astype(dtype)
+        release = repeatable(defense).release(scores, entities=range(len(scores)))
+        assert np.isfinite(release).all()
+        if defense.preserves_order:
+            assert privee.theory.order_is_kept(scores, release)
+
+    def test_forms(self, defense, dtype, scores):
+        scores = scores.astype(dtype)
+        batch = repeatable(defense).release(scores, entities=PEOPLE)
+        tensor = repeatable(defense).release(torch.from_numpy(scores), entities=PEOPLE)
+        assert isinstance(tensor, torch.Tensor)
+        assert tensor.numpy().tobytes() == batch.tobytes()
+        assert repeatable(defense).release(scores[:0], entities=[], queries=COLUMNS[:0]).shape == (0, 10)
+
+
+@randomised
+def test_anything_else_gets_other_draws(defense, scores):
+    """As many rows change as between two releases with fresh draws (all of them, where draws are continuous)."""
+    release = repeatable(defense).release(scores, entities=PEOPLE, queries=COLUMNS)
+    fresh = (defense.release(scores) != defense.release(scores)).any(axis=1).mean()
+    others = [
+        repeatable(defense).release(scores, entities=PEOPLE[1:] + PEOPLE[:1], queries=COLUMNS),
+        repeatable(defense).release(scores, entities=PEOPLE, queries=COLUMNS + 1e-12),
+        repeatable(defense).release(scores, entities=PEOPLE),
+        repeatable(defense, key=OTHER_KEY).release(scores, entities=PEOPLE, queries=COLUMNS),
+        repeatable(defense, model_version="v2").release(scores, entities=PEOPLE, queries=COLUMNS),
+    ]
+    assert fresh > 0
+    for other in others:
+        assert (release != other).any(axis=1).mean() >= 0.9 * fresh
+
+
+@randomised
+def test_releases_are_distributed_as_with_fresh_draws(defense):
+    """Two-sample Kolmogorov-Smirnov tests, one for each of 5 classes, 2,000 entities against 2,000 fresh releases."""
+    scores = np.tile(softmax_rows(1, 5, spread=1.0), (2000, 1))
+    keyed = repeatable(defense).release(scores, entities=range(2000))
+    fresh = defense.release(scores, draws=privee.seeded(8))
+    for j in range(5):
+        assert stats.ks_2samp(keyed[:, j], fresh[:, j]).pvalue > CHANCE
+
+
+@randomised
+@pytest.mark.parametrize("apart", ["entity", "query", "model version", "key"])
+def test_draws_are_independent(defense, apart):
+    """Correlation over 1,000 pairs of releases of equal scores, one test for each of 5 classes."""
+    scores = np.tile(softmax_rows(1, 5, spread=1.0), (1001, 1))
+    labels = {"entities": range(1001), "queries": ["a"] * 1001}
+    first = repeatable(defense).release(scores, **labels)
+    other = {
+        "entity": lambda: np.roll(first, 1, axis=0),
+        "query": lambda: repeatable(defense).release(scores, **(labels | {"queries": ["b"] * 1001})),
+        "model version": lambda: repeatable(defense, model_version="v2").release(scores, **labels),
+        "key": lambda: repeatable(defense, key=OTHER_KEY).release(scores, **labels),
+    }[apart]()
+    for j in range(5):
+        assert stats.pearsonr(first[1:, j], other[1:, j]).pvalue > CHANCE
+
+
+# --- what the draws are keyed on -------------------------------------------------------------------------------------
+
+
+def framed(kind: bytes, body: bytes) -> bytes:
+    return kind + len(body).to_bytes(8, "big") + body
+
+
+def test_the_message_is_the_documented_one():
+    """Written out once more: a change of the encoding would change every release, that is give away one more."""
+    message = b"privee repeatable v1" + framed(b"d", b'{"name": "raw", "setting": 1}') + framed(b"v", b"v1")
+    message += framed(b"t", b"anna") + framed(b"q", framed(b"i", b"\x00\xff")) + framed(b"s", FOUR.tobytes())
+    assert draws_for("anna", 255) == privee.keyed(KEY, message).uniform(4).tobytes()
+    message = message.replace(framed(b"q", framed(b"i", b"\x00\xff")), b"")
+    assert draws_for("anna") == privee.keyed(KEY, message).uniform(4).tobytes()
+
+
+def test_close_calls_get_different_draws():
+    square, wide = np.arange(4.0).reshape(2, 2), np.arange(4.0)
+    draws = [
+        *(draws_for(entity) for entity in ("7", 7, b"7", -7, "", b"", 0, -1, 255, 256, 2**200, "\ud800", "?", "a\0", "a")),
+        *(draws_for(7, query) for query in ("7", 7, b"7", "", b"", "None", square, wide, wide[None], [7.0], 7.0, [])),
+        *(draws_for(a, b) for a, b in (("ab", "c"), ("a", "bc"), ("abc", ""), ("", "abc"), ("c", "ab"))),
+        *(draws_for(7, model_version=version) for version in ("v", "v10", "v1 ", "7")),
+        *(draws_for(7, defense=Raw(setting)) for setting in (1.5, 2, 1e-9, float(2**60), 2**60 + 1)),
+        draws_for(7, key=OTHER_KEY),
+        draws_for(7, key=KEY + b"\1"),
+        draws_for(7, scores=FOUR[::-1].copy()),
+        draws_for(7, scores=np.array([0.4, 0.3, 0.3])),
+    ]
+    assert len(set(draws)) == len(draws)
+
+
+ids = st.one_of(st.text(max_size=3), st.binary(max_size=3), st.integers(-300, 300))
+asked = st.one_of(st.none(), ids, st.lists(st.sampled_from([0.0, 1.0, 0.5]), max_size=3))
+
+
+@given(ids, asked, ids, asked)
+def test_two_queries_share_draws_only_if_they_are_the_same(entity, query, other_entity, other_query):
+    same = [(type(a), a) for a in (entity, query)] == [(type(a), a) for a in (other_entity, other_query)]
+    assert (draws_for(entity, query) == draws_for(other_entity, other_query)) == same
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"entity": 7}, {"entity": np.int64(7)}),
+        ({"entity": "7"}, {"entity": np.str_("7")}),
+        ({"query": [0.0, 1.0]}, {"query": [-0.0, 1.0]}),
+        ({"query": np.float32([0.5, 1.0])}, {"query": np.float64([0.5, 1.0])}),
+        ({"query": np.array([1, 0])}, {"query": torch.tensor([1.0, 0.0])}),
+        ({"scores": [1.0, 0.0, 0.0, 0.0]}, {"scores": [1.0, -0.0, 0.0, 0.0]}),
+        ({"defense": Raw(1)}, {"defense": Raw(1.0)}),
+    ],
+)
+def test_the_same_thing_written_otherwise_buys_no_second_release(one, other):
+    assert draws_for(**({"entity": 7} | one)) == draws_for(**({"entity": 7} | other))
+
+
+def test_equal_scores_in_another_precision_get_the_same_noise():
+    scores = softmax_rows(50, 10).astype(np.float32)
+    narrow = repeatable().release(scores, entities=PEOPLE)
+    wide = repeatable().release(scores.astype(np.float64), entities=PEOPLE)
+    assert np.allclose(narrow, wide, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"entities": PEOPLE[:3]}, "got 3 entities for 50 rows"),
+        ({"queries": COLUMNS[:3]}, "got 3 queries for 50 rows"),
+        ({"entities": "x" * 50}, "entities of a batch must be a list or array"),
+        ({"entities": b"x" * 50}, "entities of a batch must be a list or array"),
+        ({"entities": iter(PEOPLE)}, "entities of a batch must be a list or array"),
+        ({"queries": "x" * 50}, "queries of a batch must be a list or array"),
+        ({"entities": [*PEOPLE[:49], 1.5]}, "the entity of row 49 must be text, bytes or a whole number"),
+        ({"entities": [*PEOPLE[:49], None]}, "the entity of row 49 must be"),
+        ({"entities": [True] * 50}, "the entity of row 0 must be"),
+        ({"queries": [None] * 50}, "the query of row 0 must be text, bytes, a whole number or an array of numbers"),
+        ({"queries": [True] * 50}, "the query of row 0 must be"),
+        ({"queries": [[1.0, "person 3"]] * 50}, "the query of row 0 must be"),
+        ({"queries": [[[1.0], [1.0, 2.0]]] * 50}, "the query of row 0 must be"),
+        ({"queries": [torch.ones(2, requires_grad=True)] * 50}, "the query of row 0 must be"),
+        ({"queries": np.where(np.arange(50) == 9, np.nan, 1.0)[:, None]}, "the query of row 9 holds a NaN"),
+        ({"scores": softmax_rows(50, 10) * 2}, "row 0 sums to 2, not to 1"),
+    ],
+)
+def test_bad_input_is_named_by_row_and_never_by_value(wrong, says):
+    good = {"scores": softmax_rows(50, 10), "entities": PEOPLE, "queries": COLUMNS}
+    with pytest.raises(privee.PriveeError, match=says) as caught:
+        repeatable().release(**(good | wrong))
+    assert "person" not in str(caught.value)
+
+
+def test_scores_that_do_not_sum_to_one_can_be_let_through():
+    release = repeatable().release(2 * FOUR, entities=7, check_sum=False)
+    assert (privee.ranking(release) == [0, 1, 2, 3]).all()
+
+
+# --- the key ---------------------------------------------------------------------------------------------------------
+
+
+def caught(action) -> str:
+    with pytest.raises((ValueError, TypeError, AttributeError)) as error:
+        action()
+    return f"{error.value!r} {error.value}"
+
+
+def shown(key: bytes, texts: list[str]) -> list[str]:
+    """The ways to write the start of the key that appear in the texts."""
+    start = key[:15]
+    written = [repr(start)[2:-1], start.hex(), base64.b64encode(start).decode(), str(list(start))[1:-1]]
+    return [form for form in written for text in texts if form in text]
+
+
+def test_the_key_never_shows(caplog):
+    key = new_key()
+    held = repeatable(key=key)
+    logging.getLogger("privee").warning("%s %r %s %s", held, held, vars(held), dataclasses.asdict(held))
+    texts = [
+        caplog.text,
+        caught(lambda: pickle.dumps(held)),
+        caught(lambda: copy.deepcopy(held)),
+        caught(lambda: dataclasses.replace(held, model_version="v2")),
+        caught(lambda: setattr(held, "defense", Raw())),  # else the draws of one defense could be another's
+        caught(lambda: held.release(FOUR, entities=None)),
+        caught(lambda: repeatable(key=key[:15])),
+        caught(lambda: repeatable(key=key.hex())),
+        caught(lambda: repeatable(key=bytearray(key))),
+        caught(lambda: repeatable(key=key, model_version="")),
+        caught(lambda: repeatable("privee-u:rho=0.1", key=key)),
+    ]
+    assert "model_version='v1'" in texts[0]
+    assert "secret key" in texts[1]
+    assert "at least 16 bytes" in texts[6]
+    assert not shown(key, texts)
+    assert len(shown(key, [f"{key[:15]} {key.hex()}"])) == 2  # it would be noticed
+    assert not hasattr(held, "key")
+
+
+def test_a_traceback_with_local_variables_does_not_show_the_key():
+    key = new_key()
+    held = repeatable(privee.PriveeUPlus(schedule=(0.1, 0.2)), key=key)
+    with pytest.raises(privee.PriveeError, match="the schedule has 2 rank positions") as error:
+        held.release(FOUR, entities=7)
+    frames = traceback.TracebackException.from_exception(error.value, capture_locals=True).stack
+    inside = [str(frame.locals) for frame in frames[1:]]  # the first is this test, which knows the key
+    assert any("model_version='v1'" in text for text in inside)
+    assert not shown(key, inside)
+
+
+def test_a_new_key_is_new():
+    assert len(new_key()) == 32
+    assert new_key() != new_key()
+
+
+def test_key_files(tmp_path):
+    path = tmp_path / "release.key"
+    path.write_bytes(KEY)
+    path.chmod(0o600)
+    held = Repeatable.from_key_file(U, path, model_version="v1")
+    assert (held.release(FOUR, entities=7) == repeatable().release(FOUR, entities=7)).all()
+    for mode in (0o604, 0o602):
+        path.chmod(mode)
+        with pytest.raises(privee.PriveeError, match=r"everybody can read or write the key file .* chmod 600"):
+            Repeatable.from_key_file(U, path, model_version="v1")
+    with pytest.raises(privee.PriveeError, match=r"cannot read the key file .*: No such file"):
+        Repeatable.from_key_file(U, tmp_path / "absent", model_version="v1")
+
+
+# --- attacks ---------------------------------------------------------------------------------------------------------
+
+
+class Case:
+    """A logistic joint model of 10 classes: 6 columns of the active party's, 4 unknown ones. Seeds 3 and 4."""
+
+    def __init__(self, rows: int = 15) -> None:
+        rng = np.random.default_rng(3)
+        self.weights = torch.from_numpy(rng.normal(size=(10, 10)))
+        self.own, self.truth = (torch.from_numpy(rng.random((rows, n))) for n in (6, 4))
+        sizes = {"own_columns": 6, "unknown_columns": 4, "n_classes": 10}
+        self.model = JointModel(lambda a, b: torch.cat([a, b], 1) @ self.weights.T, weights=self.weights, **sizes)
+        self.entities = range(rows)
+        self.scores = self.scores_of(self.own)
+
+    def scores_of(self, own: torch.Tensor) -> np.ndarray:
+        return self.model.scores(own, self.truth).numpy()
+
+    def own_part(self, own: torch.Tensor) -> torch.Tensor:
+        return own @ self.weights[:, :6].T
+
+    def moved_columns(self, count: int, size: float) -> list[torch.Tensor]:
+        """The active party's columns as they are, and `count` variants of them."""
+        rng = np.random.default_rng(4)
+        return [self.own] + [self.own + torch.from_numpy(size * rng.normal(size=self.own.shape)) for _ in range(count)]
+
+    def solve(self, owns: list[torch.Tensor], releases: list[np.ndarray]) -> float:
+        """Equation solving over all variants: each gives log-ratios of the same unknown part, which are averaged."""
+        read = (torch.from_numpy(U.estimate_scores(release)).log() for release in releases)
+        logs = [scores - self.own_part(own) for own, scores in zip(owns, read, strict=True)]
+        unknown = centred(torch.stack(logs).mean(dim=0)) @ torch.linalg.pinv(centred(self.weights[:, 6:].T))
+        return feature_mse(unknown, self.truth)
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    return Case()
+
+
+@pytest.fixture(scope="module")
+def thousand(case) -> dict[str, np.ndarray]:
+    """1,000 releases of every record: repeatable ones, and with fresh draws (seeded)."""
+    held = repeatable()
+    columns = case.own.numpy()
+    return {
+        "same": np.stack([held.release(case.scores, entities=case.entities, queries=columns) for _ in range(1000)]),
+        "fresh": np.stack([U.release(case.scores, draws=privee.seeded(0, i)) for i in range(1000)]),
+    }
+
+
+@pytest.mark.parametrize(("estimator", "falls"), [("minimum", 100), ("mean", 5), ("likelihood", 100)])
+def test_repeating_a_query_teaches_nothing(case, thousand, estimator, falls):
+    """Mean absolute error of the scores after 1, 10 and 1,000 queries; fresh draws for comparison."""
+
+    def errors(kind: str) -> list[float]:
+        views = [
+            AttackerView(case.own, case.model, torch.from_numpy(thousand[kind][:count]), U, adaptive=True)
+            for count in (1, 10, 1000)
+        ]
+        return [float(np.abs(join_releases(view, estimator).numpy() - case.scores).mean()) for view in views]
+
+    one, ten, many = errors("same")
+    # A mean of equal numbers can differ from them in the last bits; the others are exact.
+    exact = 1e-12 if estimator == "mean" else 0
+    assert one > 1e-4
+    assert ten == pytest.approx(one, rel=exact, abs=0)
+    assert many == pytest.approx(one, rel=exact, abs=0)
+    one, ten, many = errors("fresh")
+    assert ten < one / 2
+    assert many < one / falls
+
+
+def test_what_it_does_not_stop_is_varying_the_own_columns(case):
+    """50 variants of the active party's columns are 50 queries about the same unknown ones, with 50 draws.
+
+    Averages over 3 keys. The variants' error is about a twentieth of one release's; a tenth is asked for. Asking
+    50 times with the same columns gives what asking once gives.
+    """
+    found = {"one": 0.0, "same": 0.0, "varied": 0.0}
+    for seed in range(3):
+        held = repeatable(key=bytes([seed]) * 32)
+        owns = case.moved_columns(49, size=0.3)
+        varied = [held.release(case.scores_of(a), entities=case.entities, queries=a.numpy()) for a in owns]
+        same = [held.release(case.scores, entities=case.entities, queries=case.own.numpy()) for _ in owns]
+        found["one"] += case.solve(owns[:1], varied[:1])
+        found["same"] += case.solve([case.own] * 50, same)
+        found["varied"] += case.solve(owns, varied)
+    assert found["same"] == pytest.approx(found["one"], rel=1e-9)
+    assert found["varied"] < found["one"] / 10
+
+
+def scores_from_ratios(case: Case, owns: list[torch.Tensor], releases: list[np.ndarray]) -> np.ndarray:
+    """What common draws give away. If draws are shared, (p + 2/K) / (p' + 2/K) = c / c', free of noise.
+
+    With e = exp(change of the own part), known to the attacker, c'_j = c_j e_j / (c . e): so every variant gives the
+    number c . e, one linear equation for the scores.
+    """
+    change = np.stack([np.exp((case.own_part(own) - case.own_part(case.own)).numpy()) for own in owns])
+    kept = np.stack(releases) + 2 / 10
+    known = np.median(change * kept[0] / kept, axis=2)
+    found = [np.linalg.lstsq(change[:, i], known[:, i], rcond=None)[0] for i in case.entities]
+    return np.stack(found)
+
+
+def test_draws_keyed_on_labels_alone_would_give_the_scores_away(case):
+    """The active party changes its columns a little and the label does not say so (or the data, or the model, changed).
+
+    Keyed on the label alone, 30 releases give every score to 1e-9, far worse than fresh draws. With the scores in the
+    message the same releases give this attack nothing: it does worse than one release read with the public inverse.
+    """
+    owns = case.moved_columns(29, size=0.03)
+    changed = [case.scores_of(own) for own in owns]
+    labels_alone = [
+        np.stack([U.release(c, draws=privee.keyed(KEY, b"%d" % i)) for i, c in enumerate(s)]) for s in changed
+    ]
+    ours = [repeatable().release(s, entities=case.entities, queries=["risk"] * len(s)) for s in changed]
+    assert np.abs(scores_from_ratios(case, owns, labels_alone) - case.scores).max() < 1e-9
+    one_release = np.abs(U.estimate_scores(ours[0]) - case.scores).max()
+    assert np.abs(scores_from_ratios(case, owns, ours) - case.scores).max() > one_release > 1e-3
+
+
+def test_a_changed_record_under_the_same_label_does_not_show_by_how_much():
+    """Additive noise cancels out in a difference if draws are shared; here the noise of both releases stays in."""
+    noise, before = privee.GaussianNoise(0.5), softmax_rows(200, 10)
+    after = softmax_rows(200, 10, spread=2.9)
+    first, second = (repeatable(noise).release(c, entities=range(200)) for c in (before, after))
+    spread = (second - first - (after - before)).std()
+    assert spread == pytest.approx(np.sqrt(2) * noise.scale, rel=0.2)  # 2,000 differences: 12 standard errors
+    shared = [noise.release(c, draws=privee.keyed(KEY, b"label")) for c in (before, after)]
+    assert np.abs(shared[1] - shared[0] - (after - before)).max() < 1e-12
+
+
+def test_known_limit_other_last_bits_are_another_release(case):
+    """What keying on exact scores costs: scores that differ in their last bits get draws of their own.
+
+    Three variants (as many as batch sizes gave on a CPU, see docs/repeatable.md) teach as much as three releases.
+    """
+    variants = [case.scores, np.nextafter(case.scores, 1), np.nextafter(case.scores, 0)]
+    asked = [variants[i % 3] for i in range(60)]
+    releases = np.stack([repeatable().release(s, entities=case.entities) for s in asked])
+    assert len({release.tobytes() for release in releases}) == 3
+    views = [AttackerView(case.own, case.model, torch.from_numpy(releases[:n]), U, adaptive=True) for n in (1, 3, 60)]
+    one, three, sixty = (np.abs(join_releases(view, "likelihood").numpy() - case.scores).mean() for view in views)
+    assert one / 10 < three < one
+    assert sixty == three
