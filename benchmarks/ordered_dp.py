@@ -138,6 +138,25 @@ def _row(name: str, form: str, epsilon: float | None, scores: Array, made: Array
     }
 
 
+def calibration() -> list[dict[str, Any]]:
+    """Expected calibration error of the model's scores and of releases, prior learned from other records."""
+    from privee.audit import subject_from_run
+    from privee.scores import calibration_error
+
+    rows = []
+    for run in sorted((HERE / "runs").glob("*-seed0")):
+        sample = subject_from_run(run).sample(0, 4000, 10)
+        scores, labels = sample.scores[::2], sample.labels[::2]
+        fitted = privee.OrderedDP.fitted(1.0, sample.scores[1::2])
+        row = {"scores": run.name.removesuffix("-seed0"), "model": calibration_error(scores, labels)}
+        for epsilon in (4.0, 16.0):
+            for name, prior in (("no prior", None), ("prior", fitted.prior)):
+                release = privee.OrderedDP(epsilon, tail=fitted.tail, prior=prior).release(scores)
+                row[f"epsilon {epsilon:g}, {name}"] = calibration_error(release, labels)
+        rows.append({key: round(v, 4) if isinstance(v, float) else v for key, v in row.items()})
+    return rows
+
+
 def speed() -> list[dict[str, Any]]:
     """Median time beside PRIVEE-U, by turns in one run."""
     rows = []
@@ -169,9 +188,15 @@ def speed() -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    moved, fast = utility(), speed()
-    RESULTS.write_text(json.dumps({"utility": moved, "speed": fast}, indent=1) + "\n")
+    moved, fast, calibrated = utility(), speed(), calibration()
+    RESULTS.write_text(json.dumps({"utility": moved, "calibration": calibrated, "speed": fast}, indent=1) + "\n")
     console = Console(width=160)
+    table = Table(title="expected calibration error of the top score")
+    for heading in calibrated[0] if calibrated else ():
+        table.add_column(heading)
+    for row in calibrated:
+        table.add_row(*map(str, row.values()))
+    console.print(table)
     for name in dict.fromkeys(row["scores"] for row in moved):
         mine = [row for row in moved if row["scores"] == name]
         table = Table(title=f"{name}, K = {mine[0]['classes']}: mean L1 moved / error of the top score")

@@ -14,6 +14,7 @@ import privee
 from privee.defenses import discrete_laplace, ordered_dp
 from privee.defenses.discrete_laplace import GRID, TOTAL, add_noise, weights
 from privee.defenses.ordered_shape import fill_tail, fit_prior, noise_probabilities
+from privee.scores import calibration_error
 from privee.theory.composition import composed_epsilon, epsilon_per_release
 from tests.conftest import softmax_rows
 
@@ -261,28 +262,27 @@ def test_more_epsilon_moves_less_and_all_of_it_comes_through_in_the_end():
     assert moved["top"][1] < 0.8 * moved["all"][1]
 
 
-def calibration_error(confidence: np.ndarray, correct: np.ndarray, bins: int = 15) -> float:
-    """Expected calibration error with bins of equal counts."""
-    parts = np.array_split(np.argsort(confidence), bins)
-    return float(sum(len(p) * abs(confidence[p].mean() - correct[p].mean()) for p in parts) / len(confidence))
-
-
 def test_a_prior_keeps_the_top_score_calibrated():
     """A calibrated model: right as often as its top score says. Released without a prior it is not, with one it is."""
     rng = np.random.default_rng(4)
     top = 0.1 + 0.9 * rng.beta(4.0, 1.0, 40_000)
     scores = np.column_stack([top, fill_tail(np.clip(top, 0.102, 1 - 1e-6)[:, None], 10, 0.4)])
     scores /= scores.sum(axis=1, keepdims=True)
-    correct = rng.random(len(top)) < scores[:, 0]
+    labels = (rng.random(len(top)) >= scores[:, 0]).astype(int)  # class 0 is the top one
     prior = fit_prior(scores[:5000])
-    plain, fitted = (
-        privee.OrderedDP(4.0, prior=p).release(scores, draws=privee.seeded(6))[:, 0] for p in (None, prior)
-    )
-    before, noisy, after = (calibration_error(c, correct) for c in (scores[:, 0], plain, fitted))
+    plain, fitted = (privee.OrderedDP(4.0, prior=p).release(scores, draws=privee.seeded(6)) for p in (None, prior))
+    before, noisy, after = (calibration_error(c, labels) for c in (scores, plain, fitted))
     assert before < 0.012
     assert noisy > 0.05
     assert after < 0.02
-    assert np.abs(fitted - scores[:, 0]).mean() < np.abs(plain - scores[:, 0]).mean()
+    assert np.abs(fitted - scores)[:, 0].mean() < np.abs(plain - scores)[:, 0].mean()
+
+
+def test_calibration_error_counts_the_gap():
+    scores = np.tile([0.9, 0.1], (1000, 1))
+    assert calibration_error(scores, np.arange(1000) % 2) == pytest.approx(0.4)
+    with pytest.raises(privee.ScoreError, match="one label for each"):
+        calibration_error(scores, [1])
 
 
 def test_fitting_uses_nothing_but_the_scores_it_is_given():

@@ -57,6 +57,7 @@ class Grid:
         records: how many are attacked at a time.
         auxiliary_rows: how many rows the attacker knows in full; 0 for none.
         queries: releases per record.
+        attackers: "naive", "adaptive" or both.
         pictures: keep reconstructions of a few records for the report (they show true private columns).
     """
 
@@ -66,6 +67,7 @@ class Grid:
     records: int = 200
     auxiliary_rows: int = 500
     queries: int = 1
+    attackers: tuple[str, ...] = ("naive", "adaptive")
     pictures: bool = True
 
     def __post_init__(self) -> None:
@@ -75,6 +77,8 @@ class Grid:
         for name in ("records", "queries"):
             if getattr(self, name) < 1:
                 raise PriveeError(f"{name} must be 1 or more, got {getattr(self, name)}")
+        if not self.attackers or set(self.attackers) - {"naive", "adaptive"}:
+            raise PriveeError(f"attackers are naive, adaptive or both, got {', '.join(self.attackers) or 'none'}")
         if self.auxiliary_rows < 0:
             raise PriveeError(f"auxiliary_rows must be 0 or more, got {self.auxiliary_rows}")
         attacks = self.attacks or ATTACKS + (REPEATED if self.queries > 1 else ())
@@ -129,7 +133,7 @@ def _tasks(samples: dict[tuple[str, int], Sample], grid: Grid, with_images: set[
         shown = grid.pictures and seed == grid.seeds[0] and name in with_images
         for defense in grid.defenses:
             for attack in grid.attacks:
-                for adaptive in (False, True):
+                for adaptive in (who == "adaptive" for who in grid.attackers):
                     yield Task(
                         key=task_key(fingerprint, defense, attack, adaptive, seed, grid.queries, shown),
                         subject=name,

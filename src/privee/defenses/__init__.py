@@ -9,6 +9,7 @@ from privee.defenses.privee_u import PriveeU
 from privee.defenses.privee_u_plus import PriveeUPlus
 from privee.defenses.ranking_only import RankingOnly
 from privee.defenses.registry import defense, known_defenses, register
+from privee.defenses.repeatable import Repeatable, new_key
 from privee.defenses.rounding import Rounding
 from privee.defenses.temperature import Temperature
 from privee.defenses.top_k import TopK
@@ -37,10 +38,12 @@ __all__ = [
     "PriveeU",
     "PriveeUPlus",
     "RankingOnly",
+    "Repeatable",
     "Rounding",
     "Temperature",
     "TopK",
     "defense",
     "known_defenses",
+    "new_key",
     "register",
 ]

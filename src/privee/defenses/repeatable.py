@@ -2,7 +2,7 @@
 
 The draws of a row are fixed by a secret key and everything the release depends on: the defense and its settings, the
 model version, the entity, the query and the exact scores. The scores are in it because draws shared by two different
-score vectors would cancel out and show how the scores differ. So a wrong label costs no more than a fresh release.
+score vectors would cancel out and show how the scores differ. So the worst a wrong label does is a fresh release.
 """
 
 from __future__ import annotations

@@ -1,0 +1,155 @@
+"""What settings are tried on: a model's own scores and attacks on it, or synthetic scores."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privee.audit.grid import Grid, Progress, run_grid
+from privee.audit.recommend.answer import Attacked, Figures, Tried
+from privee.audit.results import Card
+from privee.audit.subject import Subject
+from privee.defenses import Defense
+from privee.defenses.base import check_whole
+from privee.randomness import seeded
+from privee.theory import rows_in_order
+
+Array = NDArray[np.float64]
+
+ATTACKS = ("equation-solving", "learned-inversion", "prior-informed")
+"""The strongest of those that take seconds."""
+MOST_RELEASES = 20
+"""Given to an attack at most."""
+PUBLIC_ROWS, FEWEST_PUBLIC_ROWS = 500, 10
+SYNTHETIC_ROWS, SYNTHETIC_SCORES = 2000, 2_000_000
+SPREADS = (1.0, 8.0)
+"""Of synthetic logits: from doubtful records to confident ones."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How much is tried on a model; the fields are those of an audit's `Grid`."""
+
+    seeds: int = 1
+    records: int = 200
+    auxiliary_rows: int = 500
+    attacks: tuple[str, ...] = ATTACKS
+    jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        check_whole(1, 100, seeds=self.seeds)
+        check_whole(1, 10**9, records=self.records)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Ground:
+    """Scores that settings are tried on, by seed, and others that tail and prior may be learned from."""
+
+    tried: Tried
+    tried_on: str
+    scores: tuple[Array, ...]
+    public: Array | None
+
+
+def model_ground(subject: Subject, effort: Effort) -> tuple[Ground, Subject]:
+    """The model's scores of the records that an audit attacks; and the subject without the rows learned from."""
+    subject, public = _set_aside(subject)
+    samples = [subject.sample(seed, effort.records, effort.auxiliary_rows) for seed in range(effort.seeds)]
+    rows = 0 if samples[0].auxiliary is None else len(samples[0].auxiliary)
+    words = f"{subject.name}: {len(samples[0].own)} records and {rows} auxiliary rows, {effort.seeds} seed(s)"
+    scores = tuple(sample.scores for sample in samples)
+    return Ground(tried="measured", tried_on=words, scores=scores, public=public), subject
+
+
+def _set_aside(subject: Subject) -> tuple[Subject, Array | None]:
+    """Scores of rows that are never attacked; where the pool is one, a quarter of it is kept out of the audit."""
+    public = subject.auxiliary
+    if len(np.intersect1d(subject.targets, public)):
+        public = public[::4]
+        targets, auxiliary = (np.setdiff1d(rows, public) for rows in (subject.targets, subject.auxiliary))
+        subject = dataclasses.replace(subject, targets=targets, auxiliary=auxiliary)
+    if len(public) < FEWEST_PUBLIC_ROWS:
+        return subject, None
+    alone = dataclasses.replace(subject, targets=public[:PUBLIC_ROWS], auxiliary=public[:0])
+    return subject, alone.sample(0, None, 0).scores
+
+
+def synthetic_ground(n_classes: int, *, learn: bool) -> Ground:
+    """Softmax of normal logits; half of the rows to learn from, if wanted."""
+    rows = int(np.clip(SYNTHETIC_SCORES // n_classes, 20, SYNTHETIC_ROWS))
+    draws = seeded(0, "synthetic scores", n_classes)
+    spread = SPREADS[0] + (SPREADS[1] - SPREADS[0]) * draws.uniform((2 * rows, 1))
+    logits = draws.normal((2 * rows, n_classes)) * spread
+    scores = np.exp(logits - logits.max(axis=1, keepdims=True))
+    scores /= scores.sum(axis=1, keepdims=True)
+    low, high = SPREADS
+    words = f"{rows:,} synthetic score vectors (softmax of normal logits with a spread of {low:g} to {high:g})"
+    return Ground(tried="synthetic", tried_on=words, scores=(scores[:rows],), public=scores[rows:] if learn else None)
+
+
+def figures(defense: Defense, ground: Ground) -> Figures:
+    """What the defense keeps and moves; the draws are those of an audit with the same seeds."""
+    releases = [
+        defense.release(scores, draws=seeded(seed, "release", defense.spec))
+        for seed, scores in enumerate(ground.scores)
+    ]
+    scores, release = (np.concatenate(values).astype(np.float64) for values in (ground.scores, releases))
+    top = scores.argmax(axis=1)[:, None]
+    true_top, told_top = (np.take_along_axis(values, top, axis=1)[:, 0] for values in (scores, release))
+    return Figures(
+        mean_l1_moved=_l1(release, scores),
+        left_after_inverse=_l1(defense.estimate_scores(release), scores),
+        top_score_error=float(np.abs(told_top - true_top).mean()),
+        calibration_gap=_calibration_gap(told_top, true_top),
+        ranking_kept=float(rows_in_order(scores, release).mean()),
+    )
+
+
+def one_number_error(ground: Ground) -> float:
+    """Error of a top score that is the same for every record: the best such number is the median."""
+    top = np.concatenate(ground.scores).max(axis=1)
+    return float(np.abs(top - np.median(top)).mean())
+
+
+def _l1(one: Array, other: Array) -> float:
+    return float(np.abs(one - other).sum(axis=1).mean())
+
+
+def _calibration_gap(told: Array, true: Array) -> float:
+    """In parts of about 50 records, ten at most, by what they are told."""
+    parts = np.array_split(np.argsort(told, kind="stable"), int(np.clip(len(told) // 50, 1, 10)))
+    return float(sum(len(part) * abs(told[part].mean() - true[part].mean()) for part in parts) / len(told))
+
+
+def attack_all(
+    subject: Subject, specs: Iterable[str], effort: Effort, queries: int, progress: Progress
+) -> dict[str, Attacked | None]:
+    """What the best attack gets under each defense; none and ranking-only, the ends of the scale, included."""
+    grid = Grid(
+        defenses=("none", "ranking-only", *specs),
+        attacks=effort.attacks,
+        seeds=tuple(range(effort.seeds)),
+        records=effort.records,
+        auxiliary_rows=effort.auxiliary_rows,
+        queries=min(queries, MOST_RELEASES),
+        pictures=False,
+    )
+    found = run_grid([subject], grid, jobs=effort.jobs, progress=progress)
+    return {card.defense: _attacked(card) for card in found.cards}
+
+
+def _attacked(card: Card) -> Attacked | None:
+    """None if no attack could run: a guess alone says nothing about a release."""
+    if card.naive is None and card.adaptive is None:
+        return None
+    return Attacked(
+        headline=card.headline,
+        guess=card.guess,
+        guess_normalised=card.guess_normalised,
+        attainable_protection=card.attainable_protection,
+        grade=card.grade,
+        verdict=card.verdict,
+    )

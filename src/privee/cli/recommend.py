@@ -1,0 +1,162 @@
+"""`privee recommend`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from privee.cli.joint import How
+from privee.cli.output import out, print_json, progress_bar
+from privee.cli.subjects import chosen_subjects
+from privee.errors import PriveeError
+
+if TYPE_CHECKING:
+    from privee.audit.recommend import Option, Recommendation
+
+MODELS = Path(".privee-recommend")
+
+
+def recommend(
+    run: Annotated[Path | None, typer.Argument(help="A finished run folder.")] = None,
+    classes: Annotated[
+        int | None, typer.Option("--classes", "-k", help="Instead of a model: how many classes it has.")
+    ] = None,
+    keep: Annotated[
+        str, typer.Option(help="What must stay exact: ranking, top-K such as top-3, or class.")
+    ] = "ranking",
+    calibrated_top: Annotated[
+        bool, typer.Option("--calibrated-top", help="The released top score must mean what the model's means.")
+    ] = False,
+    queries: Annotated[int, typer.Option(help="Releases per record.")] = 1,
+    formal: Annotated[bool, typer.Option("--formal", help="A formal guarantee over all of them is wanted.")] = False,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Its budget per record, over all releases; 8 unless given.")
+    ] = None,
+    max_moved: Annotated[
+        float | None, typer.Option(help="Largest mean L1 distance between scores and release.")
+    ] = None,
+    dataset: Annotated[str | None, typer.Option(help="Train a model on this dataset and attack it.")] = None,
+    model: Annotated[str, typer.Option(help="With --dataset: logistic, mlp or resnet.")] = "logistic",
+    entry: Annotated[str | None, typer.Option(help="Your own model: module:function returning its parts.")] = None,
+    party: Annotated[list[str] | None, typer.Option(help="New tables for a run on tables: NAME=FILE.")] = None,
+    fraction: Annotated[float | None, typer.Option(help="Share of the columns the attacker holds.")] = None,
+    split: Annotated[How | None, typer.Option(help="With --dataset: how columns are dealt out.")] = None,
+    seeds: Annotated[int, typer.Option(help="Repetitions of the attacks; 3 for intervals.")] = 1,
+    records: Annotated[int, typer.Option(help="Records attacked at a time.")] = 200,
+    auxiliary: Annotated[int, typer.Option(min=0, help="Rows the attacker knows in full.")] = 500,
+    seed: Annotated[int, typer.Option(help="With --dataset: for training and for dealing out columns.")] = 0,
+    jobs: Annotated[int | None, typer.Option(min=1, help="How many attacks at once; all cores by default.")] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder with dataset files.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Which defense to use, with which settings, and on what evidence.
+
+    Example: `privee recommend runs/digits --keep top-3 --calibrated-top --epsilon 8 --queries 5`
+
+    Without a model, `--classes 10` tries settings on synthetic scores, and says nothing about attacks.
+    """
+    from privee.audit.recommend import Effort, Wishes
+    from privee.audit.recommend import recommend as advise
+
+    wishes = Wishes(
+        keep=keep,
+        calibrated_top=calibrated_top,
+        queries=queries,
+        formal=formal,
+        epsilon=epsilon,
+        max_moved=max_moved,
+    )
+    effort = Effort(seeds=seeds, records=records, auxiliary_rows=auxiliary, jobs=jobs)
+    if classes is not None:
+        if any(source is not None for source in (run, dataset, entry)):
+            raise PriveeError("give a model or --classes, not both")
+        found = advise(wishes, n_classes=classes)
+    else:
+        (subject,) = chosen_subjects(
+            run,
+            dataset=dataset,
+            entry=entry,
+            party=party,
+            models=[model],
+            fractions=[] if fraction is None else [fraction],
+            split=split,
+            seed=seed,
+            data_dir=data_dir,
+            folder=MODELS,
+        )
+        with progress_bar("attacking") as progress:
+            found = advise(wishes, subject=subject, effort=effort, progress=progress)
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        _show(found)
+
+
+def _show(found: Recommendation) -> None:
+    chosen = found.chosen
+    out.print(Text(f"{'Use' if found.met else 'Nearest'}: {chosen.defense}", style="bold"))
+    _lines(
+        [
+            *(("not met", f"{wish.replace('_', ' ')}: {words}") for wish, words in found.unmet.items()),
+            ("why", chosen.why),
+            ("in Python", found.use),
+            ("proven", chosen.proven),
+            ("alike", chosen.same),
+            *(("assumes", words) for words in chosen.assumptions),
+            *(("releases", words) for words in found.over_releases),
+            *(("not covered", words) for words in chosen.not_covered),
+            ("tried on", found.tried_on),
+            (found.tried, _figures(chosen)),
+            *([] if chosen.attacked is None else [("verdict", chosen.attacked.verdict)]),
+            *(("note", words) for words in found.notes),
+        ]
+    )
+    out.print(Text("\nConsidered, and why not", style="bold"))
+    for option in found.alternatives:
+        _lines([(option.defense, f"{option.why}\n({_short(option)})")], width=30)
+    out.print(Text("\nNever as protection", style="bold"))
+    for option in found.not_protective:
+        _lines([(option.defense, option.why)], width=30)
+
+
+def _lines(lines: Iterable[tuple[str, str]], width: int = 11) -> None:
+    """What on the left, words on the right; a repeated heading is left out."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(width=width, overflow="fold")
+    table.add_column()
+    before = ""
+    for what, words in lines:
+        table.add_row(Text("" if what == before else what), Text(words))
+        before = what
+    out.print(table)
+
+
+def _figures(option: Option) -> str:
+    from privee.audit.words import figure, interval
+
+    words = _short(option)
+    if option.attacked is None:
+        return words
+    best, guess = option.attacked.headline, option.attacked.guess
+    return (
+        f"{words}; best attack: {best.attack} ({best.attacker}), {interval(best.error)}; without the release: "
+        f"{guess.attack}, {figure(guess.error.mean)}"
+    )
+
+
+def _short(option: Option) -> str:
+    from privee.audit.words import figure
+
+    moved, attacked = option.figures, option.attacked
+    words = f"moved {figure(moved.mean_l1_moved)} (L1), top score off by {figure(moved.top_score_error)}"
+    if attacked is None:
+        return words
+    share = attacked.attainable_protection
+    attainable = "" if share is None else f", {share:.0%} of attainable protection"
+    error = figure(attacked.headline.error.mean)
+    return f"{words}; attack error {error}, {attacked.guess_normalised:.0%} of a guess's{attainable}"
