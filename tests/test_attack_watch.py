@@ -268,8 +268,8 @@ def test_a_naive_attacker_simulates_undefended_scores(digits):
     naive, adaptive = (digits.view(U, adaptive=a) for a in (False, True))
     rows = digits.auxiliary
     scores = digits.model.scores(rows.own, rows.unknown)
-    assert torch.equal(naive.simulate(rows.unknown, rows.own, 0), scores)
-    assert (adaptive.simulate(rows.unknown, rows.own, 0) - scores).abs().max() > 0.5
+    assert torch.equal(naive.simulate(scores, 0).release, scores)
+    assert (adaptive.simulate(scores, 0).release - scores).abs().max() > 0.5
 
 
 def test_naive_learned_inversion_fails_where_an_adaptive_one_does_not(digits):

@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 
 from privee.attacks.base import Attack, Needs
+from privee.attacks.joint_model import JointModel
 from privee.attacks.logs import by_rank, centred, centred_log, in_rank_order
 from privee.attacks.regressors import Fit, all_fits, best_fit
-from privee.attacks.view import AttackerView, Auxiliary
+from privee.attacks.view import AttackerView, Auxiliary, Seen
 from privee.attacks.watch import Watch
 from privee.errors import PriveeError
 
@@ -31,7 +32,7 @@ class LearnedInversion(Attack):
     The regressions compete on held-out auxiliary rows, and so does adding nothing to the guess.
 
     Args:
-        simulations: releases simulated per auxiliary row (a naive attacker simulates undefended scores).
+        simulations: how often each auxiliary row is simulated (a naive attacker simulates undefended scores).
         own_columns: False leaves them out, guess and all, to see what the release gives away by itself.
     """
 
@@ -48,13 +49,13 @@ class LearnedInversion(Attack):
             raise PriveeError("learned inversion needs auxiliary rows")
         there, here = self._guesses(view, rows)
         scores = view.model.scores(rows.own, rows.unknown)
-        encode = _Encoder(view, scores, self.own_columns)
-        simulated = [view.simulate_release(scores, seed) for seed in range(self.simulations)]
+        encode = _Encoder(view.model, scores, self.own_columns)
+        simulated = [view.simulate(scores, seed) for seed in range(self.simulations)]
         fit = _best(encode(simulated, rows.own, there), rows.unknown - there)
         if fit is None:
             return here.clamp(0.0, 1.0)
-        found = torch.stack([fit(x) for x in encode(view.releases, view.own, here)]).mean(dim=0)
-        return (here + found).clamp(0.0, 1.0)
+        (inputs,) = encode([view.seen], view.own, here)
+        return (here + fit(inputs)).clamp(0.0, 1.0)
 
     def _guesses(self, view: AttackerView, rows: Auxiliary) -> Examples:
         """Of the auxiliary rows (each as if it had not been there) and of the records under attack."""
@@ -84,25 +85,25 @@ def _best(inputs: list[Tensor], missed: Tensor) -> Fit | None:
 class _Encoder:
     """Turns releases into the regression's inputs, scaled by the auxiliary rows."""
 
-    def __init__(self, view: AttackerView, scores: Tensor, own_columns: bool) -> None:
-        self._view, self._own_columns = view, own_columns
+    def __init__(self, model: JointModel, scores: Tensor, own_columns: bool) -> None:
+        self._model, self._own_columns = model, own_columns
         self._expected = in_rank_order(centred_log(scores), scores).mean(dim=0)
         self._scale: Examples | None = None
 
-    def __call__(self, releases: Iterable[Tensor], own: Tensor, guess: Tensor) -> list[Tensor]:
-        """Inputs for each of several releases of the same records; the first call sets the scale."""
+    def __call__(self, views: Iterable[Seen], own: Tensor, guess: Tensor) -> list[Tensor]:
+        """Inputs for each of several sights of the same records; the first call sets the scale."""
         with torch.no_grad():
-            explained = centred(self._view.model.logits(own, guess))
-        raw = [self._inputs(release, explained) for release in releases]
+            explained = centred(self._model.logits(own, guess))
+        raw = [self._inputs(seen, explained) for seen in views]
         if self._scale is None:
             self._scale = raw[0].mean(dim=0), raw[0].std(dim=0) + 1e-6
         middle, spread = self._scale
         return [(one - middle) / spread for one in raw]
 
-    def _inputs(self, release: Tensor, explained: Tensor) -> Tensor:
-        classes = release.shape[1]
-        read = centred_log(self._view.read(release))
-        expected = by_rank(self._expected, release)
-        position = by_rank(torch.arange(classes, dtype=release.dtype) / classes, release)
+    def _inputs(self, seen: Seen, explained: Tensor) -> Tensor:
+        classes = seen.release.shape[1]
+        read = centred_log(seen.read)
+        expected = by_rank(self._expected, seen.release)
+        position = by_rank(torch.arange(classes, dtype=read.dtype) / classes, seen.release)
         more = [read - explained, expected - explained] if self._own_columns else []
         return torch.cat([read, expected, position, *more], dim=1)

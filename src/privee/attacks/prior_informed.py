@@ -98,7 +98,7 @@ def _trust_in_release(view: AttackerView, rows: Auxiliary, problem: _Problem) ->
     held = slice(0, None, max(1, len(rows) // REHEARSALS))
     own, unknown = rows.own[held], rows.unknown[held]
     problem.watch.expect(problem.steps(len(TRUSTS) * len(own)) + problem.steps(view.rows))
-    target = view.read(view.simulate(unknown, own, -1))
+    target = view.simulate(view.model.scores(own, unknown), -1).read
     trusts = torch.tensor(TRUSTS, dtype=target.dtype)
     each = trusts.repeat_interleave(len(own))[:, None]
     owns, starts, targets = (tensor.repeat(len(TRUSTS), 1) for tensor in (own, problem.rehearsed[held], target))
@@ -123,8 +123,7 @@ def _errors_by_rank(view: AttackerView, rows: Auxiliary, simulations: int = 3) -
     truth = scores.clamp_min(SMALLEST).log()
     errors = []
     for seed in range(simulations):
-        read = view.read(view.simulate_release(scores, seed))
+        read = view.simulate(scores, seed).read
         errors.append(in_rank_order(read.clamp_min(SMALLEST).log() - truth, read))
     joined = torch.cat(errors)
-    # Many queries of one record average out, as far as they are independent.
-    return joined.mean(dim=0), joined.var(dim=0) / len(view.releases) + SMALLEST_VARIANCE
+    return joined.mean(dim=0), joined.var(dim=0) + SMALLEST_VARIANCE

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -67,18 +69,39 @@ class AttackerView:
     @property
     def target(self) -> Tensor:
         """What the attacker takes for the scores: the mean over queries of what it reads from each release."""
-        return torch.stack([self.read(release) for release in self.releases]).mean(dim=0)
+        return self.seen.read
 
-    def simulate(self, unknown: Tensor, own: Tensor, draws_seed: int) -> Tensor:
-        """What this attacker expects to be handed out for rows it knows all columns of."""
-        return self.simulate_release(self.model.scores(own, unknown), draws_seed)
+    @property
+    def seen(self) -> Seen:
+        """All releases together."""
+        return _joined((release, self.read(release)) for release in self.releases)
 
-    def simulate_release(self, scores: Tensor, draws_seed: int) -> Tensor:
-        """These scores as this attacker expects them to be handed out.
+    def simulate(self, scores: Tensor, draws_seed: int) -> Seen:
+        """What this attacker expects to see of rows with these scores, after as many queries as it has made.
 
         An adaptive attacker uses its own copy of the defense with draws of its own; a naive one expects the scores.
         """
         if not self.adaptive:
-            return scores
+            return Seen(scores, scores)
         draws = seeded(draws_seed, "simulated")
-        return torch.from_numpy(np.asarray(self.defense.release(scores.numpy(), draws=draws)))
+        made = (torch.from_numpy(np.asarray(self.defense.release(scores.numpy(), draws=draws))) for _ in self.releases)
+        return _joined((release, self.read(release)) for release in made)
+
+
+class Seen(NamedTuple):
+    """Several releases of the same records in one: their mean, and the mean of what was read from each."""
+
+    release: Tensor
+    read: Tensor
+
+
+def _joined(seen: Iterable[tuple[Tensor, Tensor]]) -> Seen:
+    """Running sums: a thousand releases need not be held at once."""
+    total: tuple[Tensor, Tensor] | None = None
+    count = 0
+    for release, read in seen:
+        total = (release.clone(), read.clone()) if total is None else (total[0] + release, total[1] + read)
+        count += 1
+    if total is None:
+        raise PriveeError("there is no release")
+    return Seen(total[0] / count, total[1] / count)

@@ -139,10 +139,10 @@ def _lines(lines: Iterable[tuple[str, str]], width: int = 11) -> None:
 def _figures(option: Option) -> str:
     from privee.audit.words import figure, interval
 
-    words = _short(option)
-    if option.attacked is None:
+    words, attacked = _short(option), option.attacked
+    if attacked is None or attacked.headline.attacker == "guess":
         return words
-    best, guess = option.attacked.headline, option.attacked.guess
+    best, guess = attacked.headline, attacked.guess
     return (
         f"{words}; best attack: {best.attack} ({best.attacker}), {interval(best.error)}; without the release: "
         f"{guess.attack}, {figure(guess.error.mean)}"

@@ -10,7 +10,7 @@ from privee.audit.recommend import words
 from privee.audit.recommend.answer import Attacked, Figures, Option, Recommendation
 from privee.audit.recommend.evidence import Effort, Ground, attack_all, figures, model_ground, synthetic_ground
 from privee.audit.recommend.limits import excess, failures, limits_of
-from privee.audit.recommend.rules import NOT_PROTECTIVE, candidates, others
+from privee.audit.recommend.rules import NOT_PROTECTIVE, RULES, candidates, kind_of, others
 from privee.audit.recommend.wishes import Wishes
 from privee.audit.subject import Subject
 from privee.defenses import Defense
@@ -70,7 +70,8 @@ class _Search:
         self._ladder = candidates(wishes, classes, ground.public)
         # The first one that meets all limits; if there is none, the nearest.
         self._chosen = min(self._ladder, key=lambda defense: max(1.0, self._excess(defense)))
-        self._lost = self._neighbours() | others(wishes, classes, self._chosen, ground.public)
+        lost = others(wishes, classes, self._chosen, ground.public)
+        self._lost = self._neighbours() | {defense: self._fairly(defense, why) for defense, why in lost.items()}
         self._refused = {make_defense(spec): why for spec, why in NOT_PROTECTIVE.items()}
 
     def specs(self) -> list[str]:
@@ -115,6 +116,12 @@ class _Search:
         near = (*self._ladder[max(0, place - 1) : place], *self._ladder[place + 1 : place + 2])
         too = "meets the wishes too, but promises less"
         return {defense: "; ".join(failures(self._found(defense), self._limits).values()) or too for defense in near}
+
+    def _fairly(self, defense: Defense, why: str) -> str:
+        """Something safer that moves scores no more than allowed lost by a rule, not by a figure: say so."""
+        safest = RULES[kind_of(self._wishes.kept(self._classes)), False]
+        holds = self._limits and defense.name == safest and self._excess(defense) <= 1
+        return f"{why}; it is within the limits, so take it where they need not" if holds else why
 
     def _unmet(self) -> dict[str, str]:
         """Which wishes are not met, and whether they would be without the budget."""

@@ -24,7 +24,7 @@ ATTACKS = ("equation-solving", "learned-inversion", "prior-informed")
 MOST_RELEASES = 20
 """Given to an attack at most."""
 PUBLIC_ROWS, FEWEST_PUBLIC_ROWS = 500, 10
-SYNTHETIC_ROWS, SYNTHETIC_SCORES = 2000, 2_000_000
+SYNTHETIC_ROWS, SYNTHETIC_SCORES = 2000, 200_000
 SPREADS = (1.0, 8.0)
 """Of synthetic logits: from doubtful records to confident ones."""
 
@@ -101,7 +101,7 @@ def figures(defense: Defense, ground: Ground) -> Figures:
     true_top, told_top = (np.take_along_axis(values, top, axis=1)[:, 0] for values in (scores, release))
     return Figures(
         mean_l1_moved=_l1(release, scores),
-        left_after_inverse=_l1(defense.estimate_scores(release), scores),
+        left_after_inverse=_l1(np.asarray(defense.estimate_scores(release), dtype=np.float64), scores),
         top_score_error=float(np.abs(told_top - true_top).mean()),
         calibration_gap=_calibration_gap(told_top, true_top),
         ranking_kept=float(rows_in_order(scores, release).mean()),

@@ -42,8 +42,8 @@ def limits_of(wishes: Wishes, ground: Ground) -> tuple[Limit, ...]:
         limits.append(Limit("max_moved", "mean_l1_moved", wishes.max_moved, words))
     if wishes.calibrated_top:
         enough = max(TOP_SHARE * one_number_error(ground), SMALLEST_TOP_ERROR)
-        off = "its top score is off by {}; above {} it tells records apart little better than one number for all"
-        biased = "its top score is {} off the model's among records that are told the same, more than {}"
+        off = "gets the top score wrong by {}; above {} it tells records apart little better than one number for all"
+        biased = "shifts the top score by {} among records that are told about the same, more than {}"
         limits.append(Limit("calibrated_top", "top_score_error", enough, off))
         limits.append(Limit("calibrated_top", "calibration_gap", TOP_GAP, biased))
     return tuple(limits)

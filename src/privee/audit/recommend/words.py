@@ -34,7 +34,10 @@ def would_do(epsilon: float | None, queries: int) -> str:
     """What it would take to meet the wishes."""
     if epsilon is None:
         return f"no epsilon up to {EPSILONS[-1]:g} meets all wishes"
-    return f"epsilon {epsilon:g} for each release would do, {composed_epsilon(epsilon, queries):g} in all"
+    if queries == 1:
+        return f"epsilon {epsilon:g} would do"
+    total = composed_epsilon(epsilon, queries)
+    return f"epsilon {epsilon:g} for each release would do, {total:g} in all ({epsilon:g} for repeats of one query)"
 
 
 def over_releases(wishes: Wishes, chosen: Option, whole_budget: tuple[Defense, Figures] | None) -> tuple[str, ...]:
