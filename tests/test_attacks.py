@@ -44,8 +44,8 @@ class Case:
         train(joint.coordinator, joint.learners, torch.from_numpy(data.train), settings)
         self.model = from_federation(joint)
         own, unknown = (torch.from_numpy(x).double() for x in data.columns.values())
-        self.own, self.truth = own[data.test], unknown[data.test]
-        self.auxiliary = Auxiliary(own[data.train], unknown[data.train])
+        self.own, self.truth = own[data.test[:300]], unknown[data.test[:300]]
+        self.auxiliary = Auxiliary(own[data.train[:500]], unknown[data.train[:500]])
         self.scores = self.model.scores(self.own, self.truth).numpy()
 
     def view(self, spec: str, *, adaptive: bool, seed: int = 0, queries: int = 1) -> AttackerView:

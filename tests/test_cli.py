@@ -261,7 +261,8 @@ def test_defenses_lists_all_with_their_guarantees(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "command", ["protect", "budget", "defenses", "demo", "align", "train", "predict", "tune", "attack", "audit"]
+    "command",
+    ["protect", "budget", "defenses", "demo", "align", "train", "predict", "tune", "attack", "audit", "recommend"],
 )
 def test_help_has_an_example(tmp_path, command):
     assert "Example: privee" in good(command, "--help", cwd=tmp_path)
@@ -275,4 +276,4 @@ def test_a_missing_extra_is_named(tmp_path):
     """A module that shadows torch and fails as a missing one does stands for an installation without it."""
     (tmp_path / "torch.py").write_text("raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')\n")
     code, _, err = run("train", "digits", cwd=tmp_path)
-    assert (code, err) == (2, "privee: this command needs torch: pip install 'privee[vfl]'\n")
+    assert (code, err) == (2, "privee: this command needs torch: pip install 'privee[audit]'\n")

@@ -17,7 +17,7 @@ from privee.attacks.view import AttackerView, Auxiliary
 from privee.attacks.watch import Watch
 from privee.errors import PriveeError
 
-REHEARSALS = 150
+REHEARSALS = 100
 TRUSTS = (0.0, 1e-4, 1e-3, 0.01, 0.1, 1.0)
 SMALLEST_VARIANCE = 1e-6
 _LOWEST = float(torch.tensor(SMALLEST, dtype=torch.float64).log())

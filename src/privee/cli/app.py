@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from privee.cli import align, attack, audit, budget, data, defenses, demo, predict, protect, train, tune
+from privee.cli import align, attack, audit, budget, data, defenses, demo, predict, protect, recommend, train, tune
 from privee.cli.output import InterruptedByUserError, print_error
 from privee.errors import PriveeError
 from privee.version import __version__
@@ -32,6 +32,7 @@ app.command("predict")(predict.predict)
 app.command("tune")(tune.tune)
 app.command("attack")(attack.attack)
 app.command("audit")(audit.audit)
+app.command("recommend")(recommend.recommend)
 
 
 def _version(wanted: bool) -> None:
@@ -61,7 +62,7 @@ def run() -> int:
     except ModuleNotFoundError as error:  # an extra that is not installed; a missing part of privee itself is a bug
         if (error.name or "privee").startswith("privee"):
             raise
-        print_error(f"this command needs {error.name}: pip install 'privee[vfl]'")
+        print_error(f"this command needs {error.name}: pip install 'privee[audit]'")
         return BAD_INPUT
     except (PriveeError, OSError) as error:
         print_error(_words(error))

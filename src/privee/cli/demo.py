@@ -14,6 +14,7 @@ from privee.errors import PriveeError
 
 def demo(
     folder: Annotated[Path, typer.Option("--out", "-o", help="Folder for report and tables.")] = Path("demo-output"),
+    seeds: Annotated[int, typer.Option(min=1, help="Repetitions, for intervals.")] = 3,
     jobs: Annotated[int | None, typer.Option(min=1, help="How many attacks at once; all cores by default.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Scorecards as JSON.")] = False,
 ) -> None:
@@ -28,7 +29,7 @@ def demo(
         raise PriveeError(f"the demo needs {error.name}: pip install 'privee[demo]'") from None
     try:
         with progress_bar("training") as bar:
-            found = run_demo(folder, jobs=jobs, progress=lambda what, done, of: bar(done, of, what))
+            found = run_demo(folder, seeds=seeds, jobs=jobs, progress=lambda what, done, of: bar(done, of, what))
     except KeyboardInterrupt:
         raise InterruptedByUserError("interrupted; the same command goes on where it stopped") from None
     files = save_audit(found, folder)

@@ -128,7 +128,7 @@ def _lines(lines: Iterable[tuple[str, str]], width: int = 11) -> None:
     """What on the left, words on the right; a repeated heading is left out."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(width=width, overflow="fold")
-    table.add_column()
+    table.add_column(overflow="fold")  # a spec must not be cut short
     before = ""
     for what, words in lines:
         table.add_row(Text("" if what == before else what), Text(words))

@@ -16,7 +16,11 @@ SEED = 1
 
 
 def run_demo(
-    folder: Path, *, jobs: int | None = None, progress: Callable[[str, int, int], None] = lambda what, done, of: None
+    folder: Path,
+    *,
+    seeds: int = 3,
+    jobs: int | None = None,
+    progress: Callable[[str, int, int], None] = lambda what, done, of: None,
 ) -> Audit:
     """Train, attack, sum up; what the folder holds already is not done again."""
     subjects = [
@@ -31,5 +35,5 @@ def run_demo(
         )
         for model in MODELS
     ]
-    grid = Grid(defenses=DEFENSES, attacks=ATTACKS)
+    grid = Grid(defenses=DEFENSES, attacks=ATTACKS, seeds=tuple(range(seeds)))
     return run_grid(subjects, grid, jobs=jobs, folder=folder, progress=lambda done, of: progress("attacking", done, of))

@@ -14,7 +14,7 @@ def calibration_error(scores: Any, labels: Any, bins: int = 15) -> float:
     """Expected calibration error: mean gap between top score and share of right answers, over bins of equal counts.
 
     Example:
-        >>> calibration_error([[0.75, 0.25]] * 4, [0, 0, 0, 1])
+        >>> calibration_error([[0.75, 0.25]] * 4, [0, 0, 0, 1], bins=1)
         0.0
     """
     rows, _ = to_rows(scores)

@@ -118,7 +118,8 @@ class _Search:
         return {defense: "; ".join(failures(self._found(defense), self._limits).values()) or too for defense in near}
 
     def _fairly(self, defense: Defense, why: str) -> str:
-        """Something safer that moves scores no more than allowed lost by a rule, not by a figure: say so."""
+        """With figures; something safer that moves scores no more than allowed lost by a rule alone: say so."""
+        why = why.format(kept=f"{self._found(defense).ranking_kept:.0%} of records")
         safest = RULES[kind_of(self._wishes.kept(self._classes)), False]
         holds = self._limits and defense.name == safest and self._excess(defense) <= 1
         return f"{why}; it is within the limits, so take it where they need not" if holds else why

@@ -59,7 +59,8 @@ def model_ground(subject: Subject, effort: Effort) -> tuple[Ground, Subject]:
     subject, public = _set_aside(subject)
     samples = [subject.sample(seed, effort.records, effort.auxiliary_rows) for seed in range(effort.seeds)]
     rows = 0 if samples[0].auxiliary is None else len(samples[0].auxiliary)
-    words = f"{subject.name}: {len(samples[0].own)} records and {rows} auxiliary rows, {effort.seeds} seed(s)"
+    known = f"{len(samples[0].own)} records and {rows} auxiliary rows"
+    words = f"{subject.name}: {known}, {effort.seeds} seed{'s' if effort.seeds > 1 else ''}"
     scores = tuple(sample.scores for sample in samples)
     return Ground(tried="measured", tried_on=words, scores=scores, public=public), subject
 

@@ -27,7 +27,7 @@ RULES: dict[tuple[Kind, bool], str] = {
 }
 
 OTHERS: dict[str, dict[Kind, str]] = {
-    # Why a defense that was not chosen lost, by what must stay exact.
+    # Why a defense that was not chosen lost, by what must stay exact; {kept} is the share of records.
     "label-only": {
         "class": "hides more (epsilon 0), but its scores are 0 and 1 and mean nothing",
         "top": "keeps the predicted class alone, not the order that was asked for",
@@ -40,10 +40,11 @@ OTHERS: dict[str, dict[Kind, str]] = {
     },
     "rounding:digits=2": dict.fromkeys(
         ("class", "top", "ranking"),
-        "the cheap rival, without draws; but it merges classes, so that the order breaks, and has no guarantee",
+        "the cheap rival, without draws; but it merges classes (ranking kept in {kept}) and has no guarantee",
     ),
     "gaussian:epsilon=0.5": dict.fromkeys(
-        ("class", "top", "ranking"), "breaks the order, and its proof assumes that scores are 0.1 apart at most"
+        ("class", "top", "ranking"),
+        "breaks the order (ranking kept in {kept}), and its proof assumes that scores are 0.1 apart at most",
     ),
 }
 ONLY_WHERE_FORMAL = ("gaussian:epsilon=0.5",)
