@@ -287,7 +287,7 @@ def test_attacks_by_name_and_the_papers_presets():
 def test_bad_views_are_named(case):
     view = case.view("none", adaptive=False)
     for releases, message in (
-        (view.releases[:, :5], "releases of 5 rows for 898 records"),
+        (view.releases[:, :5], "releases of 5 rows for 300 records"),
         (view.releases[:, :, :7], "have 7 classes, the model 10"),
         (view.releases[0], r"must be \(queries, rows, classes\)"),
     ):
