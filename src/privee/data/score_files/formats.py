@@ -7,7 +7,7 @@ from pathlib import Path
 
 from privee.data.score_files.blocks import Reader, Writer
 from privee.data.score_files.npy import NpyReader, NpyWriter
-from privee.data.score_files.tables import CsvReader, ParquetReader, TableWriter
+from privee.data.score_files.tables import CsvReader, ParquetReader, TableWriter, csv_names, parquet_names
 from privee.errors import PriveeError
 
 SUFFIXES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".npy": "npy"}
@@ -33,6 +33,16 @@ def open_reader(path: Path, *, keep: Sequence[str] = (), scores: Sequence[str] =
     if kind == "parquet":
         return ParquetReader(path, keep, scores)
     return CsvReader(path, keep, scores, _delimiter(path, delimiter))
+
+
+def column_names(path: Path) -> list[str]:
+    """The names in a table's header; none for .npy."""
+    if not path.is_file():
+        raise PriveeError(f"{path}: no such file")
+    kind = kind_of(path)
+    if kind == "npy":
+        return []
+    return parquet_names(path) if kind == "parquet" else csv_names(path, _delimiter(path, ""))
 
 
 def open_writer(partial: Path, final: Path, reader: Reader, *, delimiter: str = "") -> Writer:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from privee.data.score_files.formats import open_reader
+from privee.data.score_files.formats import column_names, open_reader
 from privee.errors import PriveeError
 
 CLASS = "class_"
@@ -25,7 +25,7 @@ class Loaded(NamedTuple):
 
 def load_scores(path: Path) -> Loaded:
     """Columns called class_* if there are any, otherwise all that do not look like ids."""
-    names = open_reader(path).column_order or []
+    names = column_names(path)
     keep = [name for name in names if not name.startswith(CLASS)] if any(n.startswith(CLASS) for n in names) else []
     blocks = list(open_reader(path, keep=keep).blocks())
     if not blocks:

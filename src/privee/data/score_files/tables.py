@@ -30,7 +30,7 @@ class CsvReader:
     one_vector = False
 
     def __init__(self, path: Path, keep: Sequence[str], scores: Sequence[str], delimiter: str) -> None:
-        self._names = _header(path, delimiter)
+        self._names = csv_names(path, delimiter)
         self._columns = choose_columns(self._names, keep, scores)
         self.column_order, self.score_names = self._names, self._columns.scores
         self.size = path.stat().st_size
@@ -128,7 +128,8 @@ class TableWriter:
         return arrow_csv.CSVWriter(self._path, schema, write_options=options)
 
 
-def _header(path: Path, delimiter: str) -> list[str]:
+def csv_names(path: Path, delimiter: str) -> list[str]:
+    """The names in a CSV file's header."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             return next(csv.reader(file, delimiter=delimiter))
@@ -136,6 +137,14 @@ def _header(path: Path, delimiter: str) -> list[str]:
         raise PriveeError("the file is empty") from None
     except (UnicodeDecodeError, csv.Error):
         raise PriveeError("this is not a readable CSV file") from None
+
+
+def parquet_names(path: Path) -> list[str]:
+    """The names of a Parquet file's columns."""
+    try:
+        return list(arrow_parquet.read_schema(path).names)
+    except (pa.ArrowInvalid, OSError):
+        raise PriveeError("this is not a readable Parquet file") from None
 
 
 def _block(batch: Any, columns: Columns) -> Block:
