@@ -97,11 +97,12 @@ class OrderedDP(Defense):
     def guarantee(self, n_classes: int) -> Guarantee:
         """Pure differential privacy of the magnitudes, given the ranking."""
         k = self.keep_top if self.keep_top is not None and self.keep_top < n_classes else None
-        known = "the ranking itself" if k is None else f"the ranking of the {k} leading classes"
+        ranking = "ranking" if k is None else f"top-{k} ranking"
+        known = {None: "the ranking itself", 1: "the predicted class"}.get(k, f"the ranking of the {k} leading classes")
         weak = (f"an epsilon of {WEAK:g} or more promises little by itself; the measured attack error carries",)
         return Guarantee(
-            proven=f"{self.epsilon:g}-differential privacy of the magnitudes, given the ranking",
-            same=f"any two score vectors with the same {'ranking' if k is None else f'top-{k} ranking'}",
+            proven=f"{self.epsilon:g}-differential privacy of the magnitudes, given the {ranking}",
+            same=f"any two score vectors with the same {ranking}",
             epsilon=self.epsilon,
             delta=0.0,
             assumptions=() if self.prior is None else ("the prior was not learned from the records it is used for",),
