@@ -1,6 +1,6 @@
 """Ordered-DP: which form moves scores least at equal epsilon, and how fast it is beside PRIVEE-U.
 
-    PRIVEE_DATA_DIR=... python benchmarks/ordered_dp.py
+    PRIVEE_DATA_DIR=... python benchmarks/ordered_dp.py [utility calibration speed]
 
 Scores: real ones of saved runs in benchmarks/runs where there are any (see vfl_accuracy.py), and drawn ones for K = 2
 and 1,000. Forms: noise on all weights (the plain form), on the top score with the tail filled in by rank (default), the
@@ -12,6 +12,7 @@ benchmarks/results/ordered_dp.json.
 
 from __future__ import annotations
 
+import argparse
 import json
 import statistics
 import time
@@ -144,15 +145,18 @@ def calibration() -> list[dict[str, Any]]:
     from privee.scores import calibration_error
 
     rows = []
-    for run in sorted((HERE / "runs").glob("*-seed0")):
+    for name in ("drive-seed0", "adult-seed0", "mnist-seed0"):
+        run = HERE / "runs" / name
+        if not run.exists():
+            continue
         sample = subject_from_run(run).sample(0, 4000, 10)
         scores, labels = sample.scores[::2], sample.labels[::2]
         fitted = privee.OrderedDP.fitted(1.0, sample.scores[1::2])
         row = {"scores": run.name.removesuffix("-seed0"), "model": calibration_error(scores, labels)}
         for epsilon in (4.0, 16.0):
-            for name, prior in (("no prior", None), ("prior", fitted.prior)):
+            for words, prior in (("no prior", None), ("prior", fitted.prior)):
                 release = privee.OrderedDP(epsilon, tail=fitted.tail, prior=prior).release(scores)
-                row[f"epsilon {epsilon:g}, {name}"] = calibration_error(release, labels)
+                row[f"epsilon {epsilon:g}, {words}"] = calibration_error(release, labels)
         rows.append({key: round(v, 4) if isinstance(v, float) else v for key, v in row.items()})
     return rows
 
@@ -188,8 +192,13 @@ def speed() -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    moved, fast, calibrated = utility(), speed(), calibration()
-    RESULTS.write_text(json.dumps({"utility": moved, "calibration": calibrated, "speed": fast}, indent=1) + "\n")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", default=["utility", "calibration", "speed"])
+    stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    for part in parser.parse_args().parts:
+        stored[part] = {"utility": utility, "calibration": calibration, "speed": speed}[part]()
+        RESULTS.write_text(json.dumps(stored, indent=1) + "\n")
+    moved, calibrated, fast = (stored.get(part, []) for part in ("utility", "calibration", "speed"))
     console = Console(width=160)
     table = Table(title="expected calibration error of the top score")
     for heading in calibrated[0] if calibrated else ():
