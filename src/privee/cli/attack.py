@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from pathlib import Path
 from typing import Annotated, Any
@@ -80,6 +81,8 @@ def attack(
             )
     except KeyboardInterrupt:
         raise InterruptedByUserError("interrupted; the same command goes on from the last checkpoint") from None
+    with contextlib.suppress(OSError):  # checkpoints of other attacks stay
+        CHECKPOINTS.rmdir()
     if out_file is not None:
         save_reconstruction(out_file, unknown, force=force)
     if as_json:

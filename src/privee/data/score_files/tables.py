@@ -34,7 +34,7 @@ class CsvReader:
         self._columns = choose_columns(self._names, keep, scores)
         self.column_order, self.score_names = self._names, self._columns.scores
         self.size = path.stat().st_size
-        self._file = path.open("rb")
+        self._file = pa.OSFile(str(path))  # not a Python file: Arrow reads ahead in threads, also while we exit
         types = dict.fromkeys(self._columns.scores, pa.float64()) | dict.fromkeys(self._columns.kept, pa.string())
         self._options = (
             arrow_csv.ReadOptions(block_size=max(CSV_BLOCK, CSV_CELL * len(self._names))),
