@@ -167,6 +167,20 @@ def test_entry_points(tmp_path, monkeypatch):
             subject_from_entry(entry)
 
 
+def square_roots(active: torch.Tensor, passive: torch.Tensor) -> torch.Tensor:
+    """No number where columns are negative, which they never are in the data."""
+    return torch.softmax(torch.sqrt(torch.cat([active + 3, passive], dim=1)) @ torch.from_numpy(WEIGHTS), dim=1)
+
+
+def test_an_attack_that_leads_a_model_where_it_has_no_numbers_fails_alone():
+    settings = QUICK | {"attacks": ["grna-paper", "learned-inversion:simulations=1"]}
+    active, passive = columns()
+    found = audit(square_roots, active - active.min() - 3, passive - passive.min(), defenses=["none"], **settings)
+    card = found.card("none")
+    assert card.adaptive.attack == "learned-inversion:simulations=1"
+    assert "grna-paper (adaptive): the model gave scores that are not finite numbers" in card.failed
+
+
 # Samples
 
 

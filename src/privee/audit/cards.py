@@ -76,7 +76,7 @@ def _card(
         mean_l1_moved=float(np.mean([h.mean_l1_moved for h in moved])),
         top_score_error=float(np.mean([h.top_score_error for h in moved])),
         accuracy=float(np.mean(accuracies)) if accuracies else None,
-        failed=tuple(sorted(f"{attack} ({who})" for (attack, who), es in _errors(here).items() if _lost(es, mine))),
+        failed=_failed(here, mine),
         skipped=_skipped(here),
         grade=grade,
         verdict=verdict(grade, headline, guess),
@@ -122,6 +122,13 @@ def _errors(findings: Iterable[Finding]) -> dict[tuple[str, str], list[float]]:
         if finding.feature_mse is not None:
             errors[finding.attack, finding.attacker].append(finding.feature_mse)
     return errors
+
+
+def _failed(here: Sequence[Finding], mine: Sequence[Finding]) -> tuple[str, ...]:
+    """Attacks that lost to the column means, and attacks that found nothing at all (with the reason)."""
+    lost = [f"{attack} ({who})" for (attack, who), errors in _errors(here).items() if _lost(errors, mine)]
+    broken = {f"{f.attack} ({f.attacker}): {f.reason}" for f in here if f.status == "failed" and f.feature_mse is None}
+    return tuple(sorted({*lost, *broken}))
 
 
 def _lost(errors: Sequence[float], mine: Sequence[Finding]) -> bool:

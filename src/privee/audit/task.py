@@ -19,6 +19,7 @@ from privee.attacks.watch import Watch
 from privee.audit.results import Finding, Handout
 from privee.audit.subject import SHOWN, Sample
 from privee.defenses import defense as make_defense
+from privee.errors import PriveeError
 from privee.theory import rows_in_order
 from privee.version import __version__
 
@@ -67,7 +68,10 @@ def run_task(task: Task, checkpoints: Path | None = None) -> Finding:
         return dataclasses.replace(task.named(), status="skipped", reason=reason)
     start = time.perf_counter()
     watch = Watch(folder=None if checkpoints is None else checkpoints / task.key[:16])
-    found = attack.run(view, seed=task.seed, watch=watch)
+    try:
+        found = attack.run(view, seed=task.seed, watch=watch)
+    except PriveeError as error:  # such as a model that gives no numbers where an attack looks: the others go on
+        return dataclasses.replace(task.named(), status="failed", reason=str(error))
     return measured(task, found, time.perf_counter() - start)
 
 

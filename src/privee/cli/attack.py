@@ -11,7 +11,7 @@ import typer
 
 from privee.cli.joint import How
 from privee.cli.output import InterruptedByUserError, out, print_json, progress_bar
-from privee.cli.subjects import chosen_subjects
+from privee.cli.subjects import chosen_subject
 from privee.errors import PriveeError
 
 CHECKPOINTS = Path(".privee-attack")
@@ -53,13 +53,13 @@ def attack(
 
     if releases and dataset:
         raise PriveeError("release files belong to a run; give its folder")
-    (subject,) = chosen_subjects(
+    subject = chosen_subject(
         run,
         dataset=dataset,
         entry=entry,
         party=party,
-        models=[model],
-        fractions=[] if fraction is None else [fraction],
+        model=model,
+        fraction=fraction,
         split=split,
         seed=seed,
         data_dir=data_dir,
@@ -95,9 +95,12 @@ def _print(subject: str, finding: Any, guesses: Any) -> None:
     from privee.audit.words import figure
 
     out.print(f"{subject}; {finding.attack}, {finding.attacker}, against {finding.defense}", markup=False)
-    out.print(f"feature MSE          {figure(finding.feature_mse)}  {finding.reason}")
+    found = "none" if finding.feature_mse is None else figure(finding.feature_mse)
+    out.print(f"feature MSE          {found}  {finding.reason}")
     for guess in guesses:
         out.print(f"  {guess.attack:<19}{figure(guess.feature_mse)}")
-    out.print(f"guess-normalised     {finding.guess_normalised:.3f}  (1: the release gave nothing away)")
-    out.print(f"confidence residual  {figure(finding.confidence_residual)}")
+    if finding.guess_normalised is not None:  # None where a guess is exact already, or nothing was found
+        out.print(f"guess-normalised     {finding.guess_normalised:.3f}  (1: the release gave nothing away)")
+    if finding.confidence_residual is not None:
+        out.print(f"confidence residual  {figure(finding.confidence_residual)}")
     out.print(f"seconds              {finding.seconds:.1f}")

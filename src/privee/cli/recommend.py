@@ -12,7 +12,7 @@ from rich.text import Text
 
 from privee.cli.joint import How
 from privee.cli.output import out, print_json, progress_bar
-from privee.cli.subjects import chosen_subjects
+from privee.cli.subjects import chosen_subject
 from privee.errors import PriveeError
 
 if TYPE_CHECKING:
@@ -77,13 +77,13 @@ def recommend(
             raise PriveeError("give a model or --classes, not both")
         found = advise(wishes, n_classes=classes)
     else:
-        (subject,) = chosen_subjects(
+        subject = chosen_subject(
             run,
             dataset=dataset,
             entry=entry,
             party=party,
-            models=[model],
-            fractions=[] if fraction is None else [fraction],
+            model=model,
+            fraction=fraction,
             split=split,
             seed=seed,
             data_dir=data_dir,

@@ -1,10 +1,10 @@
-"""Options that attack and audit share: what is attacked."""
+"""Options that attack, audit and recommend share: what is attacked."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privee.cli.joint import How, named_files
 from privee.cli.output import err, progress_bar
@@ -38,6 +38,12 @@ def chosen_subjects(
         return [_trained(dataset, model, share, split, seed, data_dir, where) for model in models for share in shares]
     one = subject_from_entry(entry) if entry else subject_from_run(_path(run), named_files(party) or None, data_dir)
     return [one.at_fraction(fraction) for fraction in fractions] or [one]
+
+
+def chosen_subject(run: Path | None, *, model: str, fraction: float | None, **source: Any) -> Subject:
+    """The same for commands that take one model and one fraction."""
+    (one,) = chosen_subjects(run, models=[model], fractions=[] if fraction is None else [fraction], **source)
+    return one
 
 
 def _trained(
