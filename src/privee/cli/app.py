@@ -6,7 +6,21 @@ from typing import Annotated
 
 import typer
 
-from privee.cli import align, attack, audit, budget, data, defenses, demo, predict, protect, recommend, train, tune
+from privee.cli import (
+    align,
+    attack,
+    audit,
+    budget,
+    data,
+    defenses,
+    demo,
+    paper,
+    predict,
+    protect,
+    recommend,
+    train,
+    tune,
+)
 from privee.cli.output import InterruptedByUserError, print_error
 from privee.errors import PriveeError
 from privee.version import __version__
@@ -30,6 +44,7 @@ app.command("align")(align.align_command)
 app.command("train")(train.train)
 app.command("predict")(predict.predict)
 app.command("tune")(tune.tune)
+app.add_typer(paper.app, name="paper")
 app.command("attack")(attack.attack)
 app.command("audit")(audit.audit)
 app.command("recommend")(recommend.recommend)

@@ -1,0 +1,137 @@
+"""What all attack results share: every defense, naive and adaptive, three figures beside the printed one."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from privee.attacks import attack as make_attack
+from privee.attacks import paper_attack
+from privee.audit import Audit, Grid
+from privee.audit.results import Finding
+from privee.paper.base import Result
+from privee.paper.bench import Bench, Case
+from privee.paper.results import Account, Row, Size, Value, mean_interval
+from privee.registry import write_spec
+
+FIGURES = ("confidence_residual", "feature_mse", "guess_normalised")
+CLOSE = 0.15
+"""A printed figure counts as met if ours is within this share of it."""
+EFFORT: dict[Size, dict[str, tuple[int, int]]] = {
+    "quick": {"": (48, 2)},
+    "full": {"": (256, 10), "cifar10": (8, 3), "cifar100": (8, 3)},
+}
+"""Records under attack and seeds, by dataset; the convolutional models take some thousand times as long."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One model under one attack, behind several defenses.
+
+    Attributes:
+        where: what the rows are about besides defense and attacker.
+        defenses: the printed figure by defense spec, None where none is printed.
+    """
+
+    case: Case
+    attack: str
+    where: Mapping[str, Any]
+    defenses: Mapping[str, Value | None]
+
+
+class AttackResult(Result):
+    """A table of attacks; its own module says which."""
+
+    band: ClassVar[str] = "mean and 95 % interval over seeds"
+
+    @abstractmethod
+    def entries(self, size: Size) -> list[Entry]:
+        """What is attacked, how."""
+
+    def settings(self, size: Size) -> dict[str, Any]:
+        return {
+            "entries": [
+                {"where": dict(e.where), "attack": e.attack, "model": dataclasses.asdict(e.case) | e.case.training}
+                for e in self.entries(size)
+            ],
+            "records_and_seeds": EFFORT[size],
+            "auxiliary_rows": Grid().auxiliary_rows,
+        }
+
+    def rows(self, bench: Bench) -> list[Row]:
+        entries = self.entries(bench.size)
+        subjects = bench.subjects([entry.case for entry in entries])
+        found = []
+        for entry, subject in zip(entries, subjects, strict=True):
+            records, seeds = EFFORT[bench.size].get(entry.case.dataset, EFFORT[bench.size][""])
+            grid = Grid(
+                defenses=tuple(entry.defenses),
+                attacks=(entry.attack,),
+                seeds=tuple(range(seeds)),
+                records=records,
+                pictures=False,
+            )
+            found += _rows(bench.audit(subject, grid, f"{self.name}: {subject.name}"), entry, grid)
+        return found
+
+    def account(self, rows: Sequence[Row]) -> Account:
+        return compare(rows)
+
+
+def paper_spec(attack: str, dataset: str) -> str:
+    """An attack with the paper's settings for a dataset; with its usual ones for a dataset the paper does not use."""
+    try:
+        made = paper_attack(attack, dataset)
+    except ValueError:
+        made = make_attack(attack, **({"loss": "probability"} if attack == "gradient-inversion" else {}))
+    return write_spec(made.name, made)
+
+
+def over_seeds(findings: Sequence[Finding], figure: str) -> Value | None:
+    """Mean over seeds with its 95 % interval."""
+    values = [value for finding in findings if (value := getattr(finding, figure)) is not None]
+    if not values or not all(map(math.isfinite, values)):
+        return None
+    return mean_interval(values)
+
+
+def compare(rows: Sequence[Row]) -> Account:
+    """How many printed figures are met by our confidence residual, and how many by the feature MSE."""
+    both = [row for row in rows if "confidence_residual" in row.printed]
+    if not both:
+        return Account(agrees=None, printed="nothing for these models", measured=f"{len(rows)} rows")
+    as_residual, as_features = (sum(_met(row, figure) for row in both) for figure in FIGURES[:2])
+    return Account(
+        agrees=as_residual == len(both),
+        printed=f"{len(both)} figures called feature MSE",
+        measured=(
+            f"{as_residual} of them lie within {CLOSE:.0%} of our confidence residual, "
+            f"{as_features} within {CLOSE:.0%} of our feature MSE"
+        ),
+    )
+
+
+def _met(row: Row, figure: str) -> bool:
+    ours, theirs = row.measured.get(figure), row.printed["confidence_residual"].value
+    return ours is not None and abs(ours.value - theirs) <= CLOSE * abs(theirs)
+
+
+def _rows(found: Audit, entry: Entry, grid: Grid) -> list[Row]:
+    return [
+        _row(found, entry, spec, attacker, value if attacker == "naive" else None)
+        for spec, value in zip(grid.defenses, entry.defenses.values(), strict=True)
+        for attacker in grid.attackers
+    ]
+
+
+def _row(found: Audit, entry: Entry, spec: str, attacker: str, printed: Value | None) -> Row:
+    mine = [f for f in found.findings if (f.defense, f.attacker) == (spec, attacker)]
+    return Row(
+        where={**entry.where, "defense": spec, "attacker": attacker},
+        measured={name: value for name in FIGURES if (value := over_seeds(mine, name)) is not None},
+        printed={} if printed is None else {"confidence_residual": printed},
+        note="; ".join(sorted({f.reason for f in mine if f.reason and f.feature_mse is None})),
+    )

@@ -1,0 +1,124 @@
+"""Run time by number of classes: what one protected prediction costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from privee.defenses import defense
+from privee.paper.base import Result
+from privee.paper.bench import Bench
+from privee.paper.plots import lines
+from privee.paper.printed import printed
+from privee.paper.results import Account, Outcome, Row, Size, Value, quartiles
+from privee.paper.timing import time_in_turn
+from privee.randomness import seeded
+
+CLASSES = (10, 100, 1_000, 10_000)
+REFERENCE = "privee-u:rho=0.1"
+CONTENDERS = {
+    REFERENCE: "privee",
+    "privee-u+:rho_low=0.1,rho_high=0.9": "",
+    "ordered-dp:epsilon=32": "",
+    "gaussian:epsilon=0.5": "",
+    "rounding:digits=2": "",
+    "ope": "ope",
+    "fh-ope": "ope",
+}
+"""What is timed, and under which name the paper prints it. It does not say which of the two OPE schemes it timed."""
+ENCRYPTED = "he-top-k:k=5"
+SETTINGS: dict[Size, dict[str, Any]] = {
+    "quick": {"rounds": 15, "encrypted_rounds": 1, "encrypted_limit_seconds": 60.0},
+    "full": {"rounds": 101, "encrypted_rounds": 5, "encrypted_limit_seconds": 1800.0},
+}
+
+
+class Runtime(Result):
+    """Seconds for one vector, in one run, beside the printed ones."""
+
+    name: ClassVar[str] = "runtime"
+    title: ClassVar[str] = "Seconds to release one vector, by number of classes"
+    source: ClassVar[str] = "table of defense run times"
+    band: ClassVar[str] = "median and the middle half of the samples"
+
+    def settings(self, size: Size) -> dict[str, Any]:
+        return SETTINGS[size] | {"classes": CLASSES}
+
+    def rows(self, bench: Bench) -> list[Row]:
+        chosen, found = SETTINGS[bench.size], []
+        for k, classes in enumerate(CLASSES):
+            bench.progress(k, len(CLASSES), f"timing {classes:,} classes")
+            scores = random_scores(classes)
+            calls = {spec: partial(defense(spec).release, scores) for spec in CONTENDERS}
+            seconds = {spec: quartiles(s) for spec, s in time_in_turn(calls, chosen["rounds"]).items()}
+            found += [_row(classes, spec, seconds[spec], seconds[REFERENCE], key) for spec, key in CONTENDERS.items()]
+        bench.progress(len(CLASSES), len(CLASSES), "timed")
+        return found
+
+    def account(self, rows: Sequence[Row]) -> Account:
+        ours, theirs = _ratios(rows, "measured"), _ratios(rows, "printed")
+        same_order = all(ours[case] > 1 for case in theirs)
+        return Account(
+            agrees=same_order,
+            printed=f"encryption takes {_range(theirs)} times as long as PRIVEE",
+            measured=f"it takes {_range({case: ours[case] for case in theirs})} times as long as PRIVEE-U",
+            reason="Absolute times differ by machine and implementation: ours handle all classes of a vector at once.",
+        )
+
+    def figure(self, outcome: Outcome) -> Figure | None:
+        series = {
+            spec: [
+                (row.where["classes"], row.measured["seconds"]) for row in outcome.rows if row.where["defense"] == spec
+            ]
+            for spec in (*CONTENDERS, ENCRYPTED)
+        }
+        dashed = {
+            f"{name}, printed": [(k, v) for k in CLASSES if (v := printed("runtime_by_classes", str(k), key))]
+            for name, key in (("PRIVEE", "privee"), ("OPE", "ope"), ("top-5 HE", "he_top5"))
+        }
+        return lines(series, dashed, x="Classes", y="Seconds for one vector")
+
+
+def random_scores(classes: int) -> NDArray[np.float64]:
+    """Softmax of normal logits: no ties, every class above zero."""
+    logits = 2.0 * seeded(0, "runtime", classes).normal(classes)
+    weights = np.exp(logits - logits.max())
+    return np.asarray(weights / weights.sum())
+
+
+def _row(classes: int, spec: str, seconds: Value, reference: Value, key: str) -> Row:
+    value = printed("runtime_by_classes", str(classes), key) if key else None
+    return Row(
+        where={"classes": classes, "defense": spec},
+        measured={"seconds": seconds, "times_privee_u": _times(seconds, reference)},
+        printed={} if value is None else _printed(classes, value),
+    )
+
+
+def _times(seconds: Value, reference: Value) -> Value:
+    ends = (None if end is None else end / reference.value for end in (seconds.low, seconds.high))
+    low, high = ends
+    return Value(value=seconds.value / reference.value, low=low, high=high, count=seconds.count)
+
+
+def _printed(classes: int, value: Value) -> dict[str, Value]:
+    reference = printed("runtime_by_classes", str(classes), "privee")
+    return {"seconds": value} if reference is None else {"seconds": value, "times_privee_u": _times(value, reference)}
+
+
+def _ratios(rows: Sequence[Row], side: str) -> dict[tuple[int, str], float]:
+    """Times PRIVEE-U, of everything but PRIVEE-U itself."""
+    return {
+        (row.where["classes"], row.where["defense"]): getattr(row, side)["times_privee_u"].value
+        for row in rows
+        if row.where["defense"] != REFERENCE and "times_privee_u" in getattr(row, side)
+    }
+
+
+def _range(ratios: dict[tuple[int, str], float]) -> str:
+    return f"{min(ratios.values()):,.3g} to {max(ratios.values()):,.3g}"
