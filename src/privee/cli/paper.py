@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="The paper's tables and figures, measured here beside what is printed.", no_args_is_help=True)
 
+Full = Annotated[bool, typer.Option("--full/--quick", help="The paper's settings, or minutes on two cores.")]
 Folder = Annotated[Path, typer.Option("--out", "-o", help="Folder for results, pictures and trained models.")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Trainings or attacks at once; all cores by default.")]
 EngineName = Annotated[Literal["local", "ray"], typer.Option("--engine", help="local, or ray for a Ray cluster.")]
@@ -73,6 +74,38 @@ def run(
     out.print(f"\nKept in {', '.join(map(str, files.values()))}", markup=False)
 
 
+@app.command("all")
+def run_all(
+    full: Full = False,
+    folder: Folder = Path("paper-results"),
+    jobs: Jobs = None,
+    engine: EngineName = "local",
+    data_dir: DataDir = None,
+    again: Annotated[bool, typer.Option("--again", help="Measure also what the folder holds already.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure every result; what the folder holds already is taken as it is.
+
+    Example: `privee paper all --quick`
+    """
+    from privee.paper import Bench, measure_all
+
+    found = []
+    try:
+        with progress_bar("the paper") as bar:
+            bench = Bench("full" if full else "quick", folder / "runs", jobs, engine, data_dir, progress=bar)
+            for outcome in measure_all(bench, folder, again=again):
+                found.append(outcome)
+                if not as_json:
+                    out.print(f"{outcome.name}: {outcome.about['seconds']:g} s, {_verdict(outcome)}", markup=False)
+    except KeyboardInterrupt:
+        raise InterruptedByUserError("interrupted; the same command goes on where it stopped") from None
+    if as_json:
+        print_json([outcome.as_dict() for outcome in found])
+        return
+    out.print(f"\nKept in {folder}; one page of it all: privee paper report --out {folder}", markup=False)
+
+
 def print_outcome(outcome: Outcome) -> None:
     """The table, then what agrees."""
     first = outcome.rows[0]
@@ -80,7 +113,7 @@ def print_outcome(outcome: Outcome) -> None:
     printed = [name for name in measured if any(name in row.printed for row in outcome.rows)]
     table = Table(title=f"{outcome.title} ({outcome.size}; {outcome.band})", title_justify="left")
     for name in first.where:
-        table.add_column(name)
+        table.add_column(name, overflow="fold")  # a spec must not be cut short
     for name in measured:
         table.add_column(_words(name), justify="right")
     for name in printed:
@@ -92,8 +125,14 @@ def print_outcome(outcome: Outcome) -> None:
         table.add_row(*_cells(row, measured, printed), *([row.note] if noted else []))
     out.print(table)
     account = outcome.account
-    verdict = {True: "agrees", False: "does not agree", None: "nothing printed to compare with"}[account.agrees]
-    out.print(f"Printed: {account.printed}. Measured: {account.measured}. Verdict: {verdict}. {account.reason}")
+    out.print(
+        f"Printed: {account.printed}. Measured: {account.measured}. Verdict: {_verdict(outcome)}. {account.reason}"
+    )
+
+
+def _verdict(outcome: Outcome) -> str:
+    words = {True: "agrees", False: "does not agree", None: "nothing printed to compare with"}
+    return words[outcome.account.agrees]
 
 
 def _cells(row: Row, measured: list[str], printed: list[str]) -> list[str]:

@@ -8,6 +8,7 @@ from privee.paper.bench import Bench, Case
 from privee.paper.by_clients import ClientsEverywhere, DriveByClients, GiaByClients, GrnaByClients
 from privee.paper.by_rho import CifarByRho, GrnaByRho, RhoEverywhere
 from privee.paper.equation_solving import EquationSolvingTable
+from privee.paper.everything import measure_all
 from privee.paper.printed import printed
 from privee.paper.results import Account, Outcome, Row, Size, Value
 from privee.paper.runtime import Runtime
@@ -47,6 +48,7 @@ __all__ = [
     "find_result",
     "load_outcome",
     "measure",
+    "measure_all",
     "printed",
     "register",
     "results",

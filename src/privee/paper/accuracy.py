@@ -112,9 +112,11 @@ class BaselineAccuracy(Result):
             for row in rows
             if row.printed
         }
+        if not gaps:
+            return Account(agrees=None, printed="nothing for these models", measured=f"{len(rows)} models")
         near = [name for name, gap in gaps.items() if abs(gap) <= 2]
         return Account(
-            agrees=None if not gaps else len(near) == len(gaps),
+            agrees=len(near) == len(gaps),
             printed=f"test accuracies of {len(gaps)} models",
             measured=f"within two points for {', '.join(near) or 'none'}; gaps "
             + ", ".join(f"{name} {gap:+.1f}" for name, gap in gaps.items()),

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from privee.paper.attack_rows import AttackResult, Entry, paper_spec
+from privee.paper.attack_rows import Entry, paper_spec
 from privee.paper.bench import Case
-from privee.paper.by_rho import RHOS
+from privee.paper.by_rho import RHOS, RhoSweep
 from privee.paper.results import Account, Row, Size
 
 AMPLITUDES = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.48, 0.5, 0.7, 1.0)
 
 
-class AmplitudeSearch(AttackResult):
+class AmplitudeSearch(RhoSweep):
     """GRNA on MNIST for every C of the paper's search, and the one it chose."""
 
     name = "amplitude"
@@ -32,6 +32,9 @@ class AmplitudeSearch(AttackResult):
             )
             for amplitude in amplitudes
         ]
+
+    def line_of(self, row: Row) -> str | None:
+        return f"C = {row.where['C']:g}"
 
     def account(self, rows: Sequence[Row]) -> Account:
         falls = {amplitude: _falls(rows, amplitude) for amplitude in dict.fromkeys(row.where["C"] for row in rows)}

@@ -15,9 +15,9 @@ from joblib import Parallel, delayed, parallel_config
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
+from privee.atomic import whole_file
 from privee.audit import Audit, Grid, Subject, run_grid, subject_from_dataset
 from privee.audit.engine import Engine
-from privee.data.atomic import whole_file
 from privee.paper.results import Size
 from privee.vfl.experiment import How, open_run
 from privee.vfl.presets import paper_settings

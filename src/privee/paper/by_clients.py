@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import statistics
 
-from privee.paper.attack_rows import AttackResult, Entry, paper_spec
+from privee.paper.attack_rows import Entry, paper_spec
 from privee.paper.bench import Case
 from privee.paper.defenses import OURS, PRIVEE_U, PRIVEE_U_AS_RELEASED, PRIVEE_U_PLUS, PRIVEE_U_PLUS_AS_RELEASED
 from privee.paper.printed import printed, printed_tables
-from privee.paper.results import Size, Value
+from privee.paper.results import Row, Size, Value
+from privee.paper.sweeps import Sweep
 
 CLIENTS = (5, 10, 15, 20, 25)
 QUICK_CLIENTS = (2, 4)
@@ -41,12 +42,13 @@ def _entries(dataset: str, attack: str, size: Size, defenses: dict[int, dict[str
     ]
 
 
-class GiaByClients(AttackResult):
+class GiaByClients(Sweep):
     """GIA on MNIST, half of the columns known, 5 to 25 parties."""
 
     name = "gia-mnist-clients"
     title = "GIA on MNIST by number of parties, attacker knows 50 % of the columns"
     source = "table of GIA on MNIST by number of clients"
+    along = "parties"
 
     def entries(self, size: Size) -> list[Entry]:
         return _entries("mnist", "gradient-inversion", size, {n: _gia(n) for n in (*CLIENTS, *QUICK_CLIENTS)})
@@ -60,12 +62,13 @@ def _gia(clients: int) -> dict[str, Value | None]:
     return {"none": none, **after, **dict.fromkeys(OURS)}
 
 
-class GrnaByClients(AttackResult):
+class GrnaByClients(Sweep):
     """GRNA on MNIST, PRIVEE-U with rho = 0.1, 5 to 25 parties."""
 
     name = "grna-mnist-clients"
     title = "GRNA on MNIST by number of parties, PRIVEE-U with rho = 0.1"
     source = "table of GRNA on MNIST by number of clients"
+    along = "parties"
 
     def entries(self, size: Size) -> list[Entry]:
         return _entries("mnist", "grna-paper", size, {n: _grna(n) for n in (*CLIENTS, *QUICK_CLIENTS)})
@@ -76,24 +79,26 @@ def _grna(clients: int) -> dict[str, Value | None]:
     return {"none": without, PRIVEE_U: protected, PRIVEE_U_AS_RELEASED: protected, **dict.fromkeys(OURS)}
 
 
-class DriveByClients(AttackResult):
+class DriveByClients(Sweep):
     """GRNA on Drive by number of parties; the paper shows a picture without numbers."""
 
     name = "drive-clients"
     title = "GRNA on Drive by number of parties, PRIVEE-U with rho = 0.1"
     source = "figure of Drive by number of clients (no numbers printed)"
+    along = "parties"
 
     def entries(self, size: Size) -> list[Entry]:
         specs = dict.fromkeys(("none", PRIVEE_U, PRIVEE_U_AS_RELEASED, *OURS))
         return _entries("drive", "grna-paper", size, dict.fromkeys((*CLIENTS, *QUICK_CLIENTS), specs))
 
 
-class ClientsEverywhere(AttackResult):
+class ClientsEverywhere(Sweep):
     """Both attacks by number of parties on every table that can be split so often, and on MNIST."""
 
     name = "clients-all"
     title = "GRNA and GIA by number of parties, on all datasets"
     source = "beyond the paper"
+    along = "parties"
 
     def entries(self, size: Size) -> list[Entry]:
         counts = PARTIES if size == "full" else {"digits": (2, 4), "breast-cancer": (2, 4)}
@@ -108,3 +113,6 @@ class ClientsEverywhere(AttackResult):
             for attack in ("grna-paper", "gradient-inversion")
             for parties in some
         ]
+
+    def line_of(self, row: Row) -> str | None:
+        return f"{row.where['dataset']}, {row.where['attack']}" if row.where["defense"] == PRIVEE_U else None

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from privee.paper.attack_rows import AttackResult, Entry, paper_spec
+from privee.defenses import PriveeU, defense
+from privee.paper.attack_rows import Entry, paper_spec
 from privee.paper.bench import Case
 from privee.paper.defenses import OURS, privee_u
 from privee.paper.printed import printed
-from privee.paper.results import Size, Value
+from privee.paper.results import Row, Size, Value
+from privee.paper.sweeps import Sweep
 
 RHOS = (0.05, 0.07, 0.1, 0.3, 0.5, 0.9)
 TABLE = "grna_mnist_privee_u_by_rho_25_clients"
 
 
-class GrnaByRho(AttackResult):
+class RhoSweep(Sweep):
+    """Along rho of PRIVEE-U, which the defense's spec holds."""
+
+    along = "rho"
+    log = True
+
+    def place_of(self, row: Row) -> float | None:
+        made = defense(row.where["defense"])
+        return made.rho if isinstance(made, PriveeU) else None
+
+    def line_of(self, row: Row) -> str | None:
+        made = defense(row.where["defense"])
+        if not isinstance(made, PriveeU):
+            return str(row.where["defense"])
+        return "privee-u" if made.draw_range == 1 else f"privee-u:draw_range={made.draw_range:g}"
+
+
+class GrnaByRho(RhoSweep):
     """GRNA on MNIST with 25 parties, by rho."""
 
     name = "grna-mnist-rho"
@@ -41,7 +60,7 @@ def _with_rhos(full: bool) -> dict[str, Value | None]:
     return found | dict.fromkeys(OURS)
 
 
-class CifarByRho(AttackResult):
+class CifarByRho(RhoSweep):
     """GRNA on CIFAR-10 by rho; the paper shows a picture without numbers."""
 
     name = "cifar10-rho"
@@ -60,7 +79,7 @@ class CifarByRho(AttackResult):
         ]
 
 
-class RhoEverywhere(AttackResult):
+class RhoEverywhere(RhoSweep):
     """Both attacks by rho, on all datasets."""
 
     name = "rho-all"
@@ -80,3 +99,8 @@ class RhoEverywhere(AttackResult):
             for dataset in (("mnist", "cifar10", "cifar100", "drive", "adult") if full else ("digits", "breast-cancer"))
             for attack in ("grna-paper", "gradient-inversion")
         ]
+
+    def line_of(self, row: Row) -> str | None:
+        if not isinstance(defense(row.where["defense"]), PriveeU):
+            return None
+        return f"{row.where['dataset']}, {row.where['attack']}"

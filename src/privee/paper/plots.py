@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
@@ -15,22 +16,47 @@ Points = Sequence[tuple[float, Value]]
 PRINTED_COLOURS = ("#7b8794", "#9aa5b1", "#52606d")
 
 
-def lines(measured: Mapping[str, Points], printed: Mapping[str, Points], *, x: str, y: str, log: bool = True) -> Figure:
-    """Measured figures as lines with their bands, printed ones dashed and grey."""
-    with chart_settings("lines"):
-        figure = Figure(figsize=(8.5, 4.8), dpi=110, layout="constrained")
-        axes = figure.add_subplot()
-        for k, (name, points) in enumerate(measured.items()):
-            _draw(axes, name, points, colour=COLOURS[k % len(COLOURS)], marker=MARKERS[k // len(COLOURS)], style="-")
-        for k, (name, points) in enumerate(printed.items()):
-            colour = PRINTED_COLOURS[k % len(PRINTED_COLOURS)]
-            _draw(axes, name, points, colour=colour, marker=MARKERS[k % len(MARKERS)], style="--")
-        _frame(axes, x, y, log)
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", frameon=False, fontsize=9)
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Panel:
+    """One set of axes: measured figures as lines with their bands, printed ones dashed and grey."""
+
+    title: str
+    x: str
+    y: str = ""
+    measured: Mapping[str, Points]
+    printed: Mapping[str, Points] = dataclasses.field(default_factory=dict)
+    log: tuple[bool, bool] = (True, True)
+
+
+def draw(*panels: Panel) -> Figure:
+    """Panels side by side with one legend; a name has the same colour in all of them."""
+    names = list(dict.fromkeys(name for panel in panels for name in panel.measured))
+    dashed = list(dict.fromkeys(name for panel in panels for name in panel.printed))
+    with chart_settings("panels"):
+        figure = Figure(figsize=(4.2 * len(panels) + 3.3, 4.6), dpi=110, layout="constrained")
+        for panel, axes in zip(panels, figure.subplots(1, len(panels), squeeze=False)[0], strict=True):
+            for name, points in panel.measured.items():
+                _draw(axes, name, points, *_look(names.index(name)), "-")
+            for name, points in panel.printed.items():
+                k = dashed.index(name)
+                _draw(axes, name, points, PRINTED_COLOURS[k % len(PRINTED_COLOURS)], MARKERS[k % len(MARKERS)], "--")
+            _frame(axes, panel)
+        pairs = (zip(*axes.get_legend_handles_labels(), strict=True) for axes in figure.axes)
+        handles = {label: line for some in pairs for line, label in some}
+        figure.legend(list(handles.values()), list(handles), loc="outside right upper", frameon=False, fontsize=9)
         return figure
 
 
-def _draw(axes: Axes, name: str, points: Points, *, colour: str, marker: str, style: str) -> None:
+def lines(measured: Mapping[str, Points], printed: Mapping[str, Points], *, x: str, y: str, log: bool = True) -> Figure:
+    """One panel."""
+    return draw(Panel(title="", x=x, y=y, measured=measured, printed=printed, log=(log, log)))
+
+
+def _look(k: int) -> tuple[str, str]:
+    return COLOURS[k % len(COLOURS)], MARKERS[(k + k // len(COLOURS)) % len(MARKERS)]
+
+
+def _draw(axes: Axes, name: str, points: Points, colour: str, marker: str, style: str) -> None:
     places = [place for place, _ in points]
     axes.plot(places, [v.value for _, v in points], style, color=colour, marker=marker, markersize=4, label=name)
     if all(v.low is not None and v.high is not None for _, v in points):
@@ -38,10 +64,10 @@ def _draw(axes: Axes, name: str, points: Points, *, colour: str, marker: str, st
         axes.fill_between(places, low, high, color=colour, alpha=0.18, linewidth=0)
 
 
-def _frame(axes: Axes, x: str, y: str, log: bool) -> None:
-    if log:
-        axes.set(xscale="log", yscale="log")
-    axes.set(xlabel=x, ylabel=y)
+def _frame(axes: Axes, panel: Panel) -> None:
+    axes.set(xscale="log" if panel.log[0] else "linear", yscale="log" if panel.log[1] else "linear")
+    axes.set(xlabel=panel.x, ylabel=panel.y)
+    axes.set_title(panel.title, loc="left", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color=GRID, linewidth=0.8)
     axes.tick_params(colors=FAINT)

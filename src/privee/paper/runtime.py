@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from privee.defenses import defense
 from privee.paper.base import Result
 from privee.paper.bench import Bench
-from privee.paper.plots import lines
+from privee.paper.plots import Panel, draw
 from privee.paper.printed import printed
 from privee.paper.results import Account, Outcome, Row, Size, Value, quartiles
 from privee.paper.timing import time_in_turn
@@ -81,7 +81,9 @@ class Runtime(Result):
             f"{name}, printed": [(k, v) for k in CLASSES if (v := printed("runtime_by_classes", str(k), key))]
             for name, key in (("PRIVEE", "privee"), ("OPE", "ope"), ("top-5 HE", "he_top5"))
         }
-        return lines(series, dashed, x="Classes", y="Seconds for one vector")
+        return draw(
+            Panel(title="Time to release one vector", x="classes", y="seconds", measured=series, printed=dashed)
+        )
 
 
 def random_scores(classes: int) -> NDArray[np.float64]:

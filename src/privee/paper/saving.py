@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from privee.data.atomic import whole_file
+from privee.atomic import whole_file
 from privee.errors import PriveeError
 from privee.paper.base import find_result
 from privee.paper.results import Outcome, outcome_from_dict

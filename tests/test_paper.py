@@ -1,0 +1,232 @@
+"""The paper's results: printed numbers, the contract every result keeps, and what the accounts say."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from privee.cli import app
+from privee.errors import PriveeError
+from privee.paper import Bench, Case, Row, Value, find_result, load_outcome, measure, printed, results, save_outcome
+from privee.paper import attack_rows as attack_rows_module
+from privee.paper.attack_rows import AttackResult, compare
+from privee.paper.bench import Scores
+from privee.paper.defenses import PRINTED_AS, privee_u
+from privee.paper.printed import printed_tables
+from privee.paper.results import mean_interval, quartiles
+from privee.paper.timing import time_in_turn
+
+PUBLISHED = ("mnist", "cifar10", "cifar100", "drive", "adult")
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    return Bench("quick", tmp_path_factory.mktemp("paper"), jobs=1)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(attack_rows_module.EFFORT, "quick", {"": (8, 2)})
+
+
+# ------------------------------------------------------------------------------------------------- printed numbers
+
+
+def test_printed_numbers_are_those_of_the_tables() -> None:
+    found = printed("grna_mse_strength_50", "mnist", "privee-u")
+    assert found is not None
+    assert found.value == pytest.approx(20.5, abs=0.2)  # the figure the design page speaks of
+    assert printed("runtime_by_classes", "10", "he_top5") == Value(value=420.0)
+    assert printed("grna_mse_strength_50", "mnist", "no such defense") is None
+    with_deviation = printed("grna_mse_strength_25", "mnist", "none")
+    assert with_deviation == Value(value=0.062, low=pytest.approx(0.053), high=pytest.approx(0.071))
+
+
+def test_every_printed_table_has_a_result_that_shows_it() -> None:
+    """A printed number that no result compares with would be left out quietly."""
+    shown = {
+        (entry.where["dataset"], value.value)
+        for result in results().values()
+        if isinstance(result, AttackResult)
+        for entry in result.entries("full")
+        for value in entry.defenses.values()
+        if value is not None
+    }
+    tables = printed_tables()
+    for table in (name for name in tables if "_mse_strength_" in name and "clients" not in name):
+        for dataset, cells in tables[table].items():
+            for cell in cells.values():
+                assert (dataset, float(cell["mean"])) in shown, (table, dataset)
+    for cells in tables["gia_mse_mnist_strength_50_by_clients"].values():
+        assert all(("mnist", cell["after"]) in shown for cell in cells.values())
+    for table in ("grna_mnist_privee_u_by_clients_rho_0.1", "grna_mnist_privee_u_by_rho_25_clients"):
+        assert all(("mnist", cell["mse_with"]) in shown for cell in tables[table].values())
+
+
+def test_the_strengths_of_the_tables_are_the_attackers_share() -> None:
+    for kind in ("grna", "gia"):
+        for strength in (25, 50, 75):
+            for entry in find_result(f"{kind}-{strength}").entries("full"):  # type: ignore[attr-defined]
+                share = entry.case.attacked_fraction or entry.case.fraction
+                assert share == strength / 100
+
+
+# --------------------------------------------------------------------------------------------------- the contract
+
+
+def test_names_are_unique_and_unknown_ones_are_refused() -> None:
+    assert len({result.title for result in results().values()}) == len(results())
+    with pytest.raises(PriveeError, match=r"no result called 'nothing'; there are runtime"):
+        find_result("nothing")
+
+
+@pytest.mark.parametrize("name", [n for n, r in results().items() if isinstance(r, AttackResult)])
+def test_attack_results_give_three_figures_for_both_attackers(name: str, bench: Bench, small: None) -> None:
+    result = find_result(name)
+    assert isinstance(result, AttackResult)
+    result = _fast(result)
+    rows = result.rows(bench)
+    entries = result.entries("quick")
+    assert len(rows) == 2 * sum(len(entry.defenses) for entry in entries)
+    for row in rows:
+        assert set(row.measured) == {"confidence_residual", "feature_mse", "guess_normalised"} or row.note
+        assert all(np.isfinite(value.value) for value in row.measured.values())
+    assert {row.where["attacker"] for row in rows} == {"naive", "adaptive"}
+    result.account(rows)
+
+
+def _fast(result: AttackResult) -> AttackResult:
+    """Fewer entries and steps: the contract does not need good attacks."""
+    entries = result.entries
+
+    def few(size: str) -> list[attack_rows_module.Entry]:
+        return [dataclasses.replace(entry, attack=_short(entry.attack)) for entry in entries(size)[:2]]  # type: ignore[arg-type]
+
+    result = type(result).__new__(type(result))
+    result.__dict__.update(entries.__self__.__dict__)  # type: ignore[attr-defined]
+    object.__setattr__(result, "entries", few)
+    return result
+
+
+def _short(spec: str) -> str:
+    name = spec.partition(":")[0]
+    return {"grna-paper": "grna-paper:epochs=2", "gradient-inversion": "gradient-inversion:iterations=2"}.get(
+        name, name
+    )
+
+
+def test_a_model_is_trained_once_and_its_scores_are_those_of_the_run(bench: Bench) -> None:
+    case = Case(dataset="digits")
+    first = bench.scores(case)
+    files = {path: path.stat().st_mtime_ns for path in bench.folder.glob("models/*/*") if path.is_file()}
+    again = bench.scores(case)
+    assert {path: path.stat().st_mtime_ns for path in files} == files
+    assert isinstance(first, Scores)
+    np.testing.assert_array_equal(first.test, again.test)
+    (subject,) = bench.subjects([case])
+    sample = subject.sample(0, None, 10)
+    np.testing.assert_allclose(np.sort(sample.scores.max(axis=1)), np.sort(first.test.max(axis=1)), atol=1e-5)
+
+
+def test_different_models_have_different_places() -> None:
+    cases = [
+        Case(dataset="digits"),
+        Case(dataset="digits", parties=3),
+        Case(dataset="digits", fraction=0.25),
+        Case(dataset="digits", seed=1),
+        Case(dataset="digits", model="logistic"),
+        Case(dataset="digits", how="random"),
+    ]
+    assert len({case.key for case in cases}) == len(cases)
+
+
+def test_accuracy_does_not_change_where_the_leading_class_stays(bench: Bench) -> None:
+    rows = find_result("accuracy-change").rows(bench)
+    exact = [row for row in rows if PRINTED_AS[row.where["defense"]] in ("privee-u", "privee-u+", "ope")]
+    assert len(exact) == 5 * 2
+    for row in exact:
+        for value in row.measured.values():
+            assert (value.value, value.low, value.high) == (0.0, 0.0, 0.0)
+    noisy = [row for row in rows if row.where["defense"] == "gaussian:epsilon=0.5"]
+    assert all(row.measured["test_change"].value < -5 for row in noisy)  # the measurement can see a loss
+
+
+def test_outcomes_survive_their_file(tmp_path: Path, bench: Bench) -> None:
+    outcome = measure(find_result("baseline-accuracy"), bench)
+    files = save_outcome(outcome, tmp_path)
+    assert json.dumps(load_outcome(files["json"]).as_dict()) == json.dumps(outcome.as_dict())
+    files["json"].write_text("{}")
+    with pytest.raises(PriveeError, match="does not hold a result"):
+        load_outcome(files["json"])
+
+
+# ------------------------------------------------------------------------------------------------------- accounts
+
+
+def _row(defense: str, ours: float, theirs: float | None, features: float = 0.05) -> Row:
+    return Row(
+        where={"defense": defense, "attacker": "naive"},
+        measured={"confidence_residual": Value(value=ours), "feature_mse": Value(value=features)},
+        printed={} if theirs is None else {"confidence_residual": Value(value=theirs)},
+    )
+
+
+def test_an_account_counts_what_is_met() -> None:
+    account = compare([_row("a", 20.0, 21.0), _row("b", 1.0, 2.0), _row("c", 3.0, None)])
+    assert account.agrees is False
+    assert account.measured.startswith("1 of them lie within 15% of our confidence residual, 0 within")
+    assert compare([_row("a", 20.0, 21.0)]).agrees is True
+    assert compare([_row("a", 1.0, None)]).agrees is None
+    assert "1 within 15% of our feature MSE" in compare([_row("a", 9.0, 0.05)]).measured
+
+
+def test_specs_are_written_as_audits_write_them() -> None:
+    from privee.defenses import defense
+
+    for spec in (*PRINTED_AS, privee_u(0.05), privee_u(0.9, as_released=True)):
+        assert defense(spec).spec == spec
+
+
+# ------------------------------------------------------------------------------------------------ figures and time
+
+
+def test_intervals() -> None:
+    assert mean_interval([1.0]) == Value(value=1.0)
+    found = mean_interval([1.0, 2.0, 3.0])
+    assert (found.value, found.count) == (2.0, 3)
+    assert found.high == pytest.approx(2 + 4.302653 / np.sqrt(3))
+    assert quartiles([4.0, 1.0, 2.0, 3.0, 5.0]) == Value(value=3.0, low=2.0, high=4.0, count=5)
+
+
+def test_a_t_interval_covers_the_mean_as_often_as_it_says() -> None:
+    """2,000 intervals of 4 normal values: 95 % cover; the bounds are five standard deviations of that count."""
+    values = np.random.default_rng(1).normal(size=(2000, 4))
+    covered = sum(1 for row in values if (v := mean_interval(row)).low <= 0 <= v.high)  # type: ignore[operator]
+    assert 1900 - 5 * 9.75 <= covered <= 1900 + 5 * 9.75
+
+
+def test_timing_sees_which_call_is_slower() -> None:
+    import time
+
+    found = time_in_turn({"short": lambda: time.sleep(0.001), "long": lambda: time.sleep(0.004)}, 5)
+    assert {name: len(samples) for name, samples in found.items()} == {"short": 5, "long": 5}
+    assert 2 < np.median(found["long"]) / np.median(found["short"]) < 6
+
+
+# ----------------------------------------------------------------------------------------------------- the command
+
+
+def test_list(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["privee", "paper", "list", "--json"])
+    assert app.run() == 0
+    assert [row["name"] for row in json.loads(capsys.readouterr().out)] == list(results())
+
+
+def test_an_unknown_result_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["privee", "paper", "run", "nothing"])
+    assert app.run() == 2
+    assert capsys.readouterr().err.startswith("privee: the paper has no result called 'nothing'")
