@@ -79,6 +79,7 @@ def measure(dataset: str, queries: int) -> list[dict[str, Any]]:
         seeds=seeds,
         queries=queries,
         pictures=False,
+        curves=False,
     )
     found = run_grid(subjects(dataset), grid, folder=HERE / "runs" / f"frontier-{dataset}-{queries}")
     return rows(found, dataset, queries)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from privee.data.atomic import whole_file
+from privee.atomic import whole_file
 from privee.data.datasets import load_dataset
 from privee.vfl.experiment import partition_of, train_run
 from privee.vfl.joint_data import from_dataset
