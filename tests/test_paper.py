@@ -212,9 +212,9 @@ def test_a_t_interval_covers_the_mean_as_often_as_it_says() -> None:
 def test_timing_sees_which_call_is_slower() -> None:
     import time
 
-    found = time_in_turn({"short": lambda: time.sleep(0.001), "long": lambda: time.sleep(0.004)}, 5)
+    found = time_in_turn({"short": lambda: time.sleep(0.001), "long": lambda: time.sleep(0.02)}, 5)
     assert {name: len(samples) for name, samples in found.items()} == {"short": 5, "long": 5}
-    assert 2 < np.median(found["long"]) / np.median(found["short"]) < 6
+    assert min(found["long"]) > 0.02 > min(found["short"]) > 0.001  # a busy machine only ever adds time
 
 
 # ----------------------------------------------------------------------------------------------------- the command

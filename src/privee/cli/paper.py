@@ -103,7 +103,23 @@ def run_all(
     if as_json:
         print_json([outcome.as_dict() for outcome in found])
         return
-    out.print(f"\nKept in {folder}; one page of it all: privee paper report --out {folder}", markup=False)
+    out.print(f"\nKept in {folder}; one page of it all: privee paper report -o {folder}", markup=False)
+
+
+@app.command()
+def report(
+    folder: Folder = Path("paper-results"),
+    page: Annotated[Path, typer.Option(help="The page to write; a folder of the same name goes beside it.")] = Path(
+        "paper.md"
+    ),
+) -> None:
+    """Write one page of everything measured: printed, measured, whether it agrees, and the files behind it.
+
+    Example: `privee paper report --out paper-results --page paper.md`
+    """
+    from privee.paper import write_report
+
+    out.print(f"Report: {write_report(folder, page)}", markup=False)
 
 
 def print_outcome(outcome: Outcome) -> None:
@@ -137,14 +153,23 @@ def _verdict(outcome: Outcome) -> str:
 
 def _cells(row: Row, measured: list[str], printed: list[str]) -> list[str]:
     where = [f"{value:,}" if isinstance(value, int) else str(value) for value in row.where.values()]
-    return [*where, *(_figure(row.measured.get(n)) for n in measured), *(_figure(row.printed.get(n)) for n in printed)]
+    ours, theirs = (
+        [_figure(n, side.get(n)) for n in names] for names, side in ((measured, row.measured), (printed, row.printed))
+    )
+    return [*where, *ours, *theirs]
 
 
-def _figure(value: Value | None) -> str:
+def _figure(name: str, value: Value | None) -> str:
     if value is None:
         return "-"
-    band = "" if value.low is None or value.high is None else f" ({value.low:.3g} to {value.high:.3g})"
-    return f"{value.value:.3g}{band}"
+    size, unit = _unit(value.value) if name == "seconds" else (1.0, "")
+    ends = [] if value.low is None or value.high is None else [value.low / size, value.high / size]
+    band = f" ({ends[0]:.3g} to {ends[1]:.3g})" if ends else ""
+    return f"{value.value / size:.3g}{unit}{band}"
+
+
+def _unit(seconds: float) -> tuple[float, str]:
+    return next((pair for pair in ((60.0, " min"), (1.0, " s"), (1e-3, " ms")) if seconds >= pair[0]), (1e-6, " µs"))
 
 
 def _words(name: str) -> str:

@@ -7,9 +7,13 @@ from privee.paper.base import Result, find_result, measure, register, results
 from privee.paper.bench import Bench, Case
 from privee.paper.by_clients import ClientsEverywhere, DriveByClients, GiaByClients, GrnaByClients
 from privee.paper.by_rho import CifarByRho, GrnaByRho, RhoEverywhere
+from privee.paper.calibrated_tasks import CalibratedTasks
+from privee.paper.diagrams import Diagrams
 from privee.paper.equation_solving import EquationSolvingTable
 from privee.paper.everything import measure_all
 from privee.paper.printed import printed
+from privee.paper.repeated_queries import RepeatedQueries, RepeatedQueriesEverywhere
+from privee.paper.report import write_report
 from privee.paper.results import Account, Outcome, Row, Size, Value
 from privee.paper.runtime import Runtime
 from privee.paper.saving import load_outcome, save_outcome
@@ -27,12 +31,16 @@ for _result in (
     GrnaByClients(),
     GrnaByRho(),
     BaselineAccuracy(),
+    RepeatedQueries(),
     CifarByRho(),
     DriveByClients(),
     AmplitudeSearch(),
+    Diagrams(),
     EquationSolvingTable(),
     ClientsEverywhere(),
     RhoEverywhere(),
+    RepeatedQueriesEverywhere(),
+    CalibratedTasks(),
 ):
     register(_result)
 
@@ -53,4 +61,5 @@ __all__ = [
     "register",
     "results",
     "save_outcome",
+    "write_report",
 ]

@@ -73,6 +73,7 @@ class AttackResult(Result):
                 seeds=tuple(range(seeds)),
                 records=records,
                 pictures=False,
+                curves=False,
             )
             found += _rows(bench.audit(subject, grid, f"{self.name}: {subject.name}"), entry, grid)
         return found

@@ -55,7 +55,7 @@ class Runtime(Result):
             bench.progress(k, len(CLASSES), f"timing {classes:,} classes")
             scores = random_scores(classes)
             calls = {spec: partial(defense(spec).release, scores) for spec in CONTENDERS}
-            seconds = {spec: quartiles(s) for spec, s in time_in_turn(calls, chosen["rounds"]).items()}
+            seconds = time_in_turn(calls, chosen["rounds"])
             found += [_row(classes, spec, seconds[spec], seconds[REFERENCE], key) for spec, key in CONTENDERS.items()]
         bench.progress(len(CLASSES), len(CLASSES), "timed")
         return found
@@ -93,24 +93,21 @@ def random_scores(classes: int) -> NDArray[np.float64]:
     return np.asarray(weights / weights.sum())
 
 
-def _row(classes: int, spec: str, seconds: Value, reference: Value, key: str) -> Row:
+def _row(classes: int, spec: str, seconds: list[float], reference: list[float], key: str) -> Row:
+    """Ratios are taken round by round: a busy moment slows both."""
     value = printed("runtime_by_classes", str(classes), key) if key else None
+    ratios = [mine / other for mine, other in zip(seconds, reference, strict=True)]
     return Row(
         where={"classes": classes, "defense": spec},
-        measured={"seconds": seconds, "times_privee_u": _times(seconds, reference)},
+        measured={"seconds": quartiles(seconds), "times_privee_u": quartiles(ratios)},
         printed={} if value is None else _printed(classes, value),
     )
 
 
-def _times(seconds: Value, reference: Value) -> Value:
-    ends = (None if end is None else end / reference.value for end in (seconds.low, seconds.high))
-    low, high = ends
-    return Value(value=seconds.value / reference.value, low=low, high=high, count=seconds.count)
-
-
 def _printed(classes: int, value: Value) -> dict[str, Value]:
     reference = printed("runtime_by_classes", str(classes), "privee")
-    return {"seconds": value} if reference is None else {"seconds": value, "times_privee_u": _times(value, reference)}
+    assert reference is not None  # noqa: S101 (printed for every number of classes)
+    return {"seconds": value, "times_privee_u": Value(value=value.value / reference.value)}
 
 
 def _ratios(rows: Sequence[Row], side: str) -> dict[tuple[int, str], float]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from privee.vfl.seeds import batches, build
 
 HIDDEN = 64
-STEPS = 1_000
+STEPS = 500
 BATCH = 128
 LEARNING_RATE = 3e-3
 
@@ -28,15 +32,12 @@ def distil(columns: Features, targets: NDArray[np.float64], seed: int) -> nn.Mod
         ),
     )
     optimizer = torch.optim.Adam(student.parameters(), lr=LEARNING_RATE, fused=True)
-    rows, step, epoch = torch.arange(len(inputs)), 0, 0
-    while step < STEPS:
-        for some in batches(rows, BATCH, seed, epoch)[: STEPS - step]:
-            loss = -(wanted[some] * student(inputs[some])).sum(dim=1).mean()
+    with _one_thread():
+        for rows in _batches(len(inputs), seed):
+            loss = -(wanted[rows] * student(inputs[rows])).sum(dim=1).mean()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            step += 1
-        epoch += 1
     return student.eval()
 
 
@@ -45,3 +46,20 @@ def student_accuracy(student: nn.Module, columns: Features, labels: NDArray[np.i
     with torch.inference_mode():
         found = student(torch.from_numpy(columns)).argmax(dim=1).numpy()
     return 100.0 * float((found == labels).mean())
+
+
+def _batches(count: int, seed: int) -> Iterator[Tensor]:
+    """As many batches as there are steps, epoch after epoch."""
+    epochs = (batches(torch.arange(count), BATCH, seed, epoch) for epoch in itertools.count())
+    return itertools.islice(itertools.chain.from_iterable(epochs), STEPS)
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """So small a network gains nothing from a second thread, and loses much where other work wants it."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,103 @@
+"""The report: every result with what is printed, what was measured and whether they agree, on one Markdown page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from privee.atomic import whole_file
+from privee.errors import PriveeError
+from privee.paper.base import Result, results
+from privee.paper.report_notes import notes
+from privee.paper.report_tables import markdown, tables
+from privee.paper.report_words import sentence, verdict
+from privee.paper.results import Outcome
+from privee.paper.saving import load_outcome, save_outcome
+
+TITLE = "# The paper, table by table and figure by figure"
+SHORT_SETTINGS = 700
+
+
+def write_report(results_folder: Path, target: Path) -> Path:
+    """Write the page, and beside it a folder of its name with the JSON files and pictures it links to.
+
+    Args:
+        results_folder: holds what `privee paper run` kept; results that are missing are named as not run.
+        target: the page, such as docs/paper.md.
+    """
+    if target.suffix != ".md":
+        raise PriveeError(f"the report is a Markdown page: give it a name that ends in .md, not {target.name}")
+    outcomes = read_outcomes(results_folder)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    pictures = {name: save_outcome(outcome, target.with_suffix("")) for name, outcome in outcomes.items()}
+    text = page(outcomes, target.stem, pictured={name for name, files in pictures.items() if "picture" in files})
+    with whole_file(target, force=True) as partial:
+        partial.write_text(text, encoding="utf-8")
+    return target
+
+
+def read_outcomes(folder: Path) -> dict[str, Outcome]:
+    """What the folder holds of the known results, by name, in their order."""
+    if not folder.is_dir():
+        raise PriveeError(f"there is no folder {folder}; measure results first, such as `privee paper run runtime`")
+    found = {name: load_outcome(folder / f"{name}.json") for name in results() if (folder / f"{name}.json").exists()}
+    if not found:
+        raise PriveeError(f"{folder} holds no results; measure some first, such as `privee paper run runtime`")
+    return found
+
+
+def page(outcomes: Mapping[str, Outcome], folder: str, *, pictured: set[str]) -> str:
+    """The whole page; `folder` is where files lie, seen from it."""
+    known = results()
+    parts = [TITLE, _introduction(outcomes), "## Overview", _overview(known, outcomes), notes(outcomes)]
+    parts += [_section(known[name], outcome, folder, name in pictured) for name, outcome in outcomes.items()]
+    return "\n\n".join(parts) + "\n"
+
+
+def _introduction(outcomes: Mapping[str, Outcome]) -> str:
+    verdicts = [outcome.account.agrees for outcome in outcomes.values()]
+    sizes = sorted({outcome.size for outcome in outcomes.values()})
+    return (
+        f"Of {len(results())} results, {len(outcomes)} were measured here ({' and '.join(sizes)} size). Agreeing with "
+        f"what is printed: {verdicts.count(True)}; not agreeing: {verdicts.count(False)}; nothing printed to compare "
+        f"with: {verdicts.count(None)}. `quick` uses small data in place of the paper's; `full` is the "
+        "paper's own setting. Every line of a table links to the JSON file it comes from; row 3 is `rows[3]`, counted "
+        "from zero. ± and brackets are the band named with each result."
+    )
+
+
+def _overview(known: Mapping[str, Result], outcomes: Mapping[str, Outcome]) -> str:
+    body = []
+    for name, result in known.items():
+        outcome = outcomes.get(name)
+        account = None if outcome is None else outcome.account
+        said = ["", ""] if account is None else [account.printed, account.measured]
+        title = name if outcome is None else f"[{name}](#{name}) ({outcome.size})"
+        body.append([title, result.source, *said, verdict(account), "" if account is None else account.reason])
+    head = ("result", "in the paper", "printed", "measured", "agrees", "reason")
+    return markdown(head, body, len(head), fold=False)
+
+
+def _section(result: Result, outcome: Outcome, folder: str, pictured: bool) -> str:
+    account, link = outcome.account, f"{folder}/{outcome.name}.json"
+    parts = [
+        f"## {outcome.name}",
+        f"**{outcome.title}** ({outcome.size}). In the paper: {result.source}.",
+        f"Printed: {sentence(account.printed)} Measured: {sentence(account.measured)} "
+        f"Agrees: {verdict(account)}. {sentence(account.reason)}".rstrip(),
+    ]
+    if pictured:
+        parts.append(f"![{outcome.title}]({folder}/{outcome.name}.png)")
+    return "\n\n".join([*parts, tables(outcome, link), _made_by(outcome, link)])
+
+
+def _made_by(outcome: Outcome, link: str) -> str:
+    about = outcome.about
+    settings = json.dumps(about["settings"])
+    shown = f"`{settings}`" if len(settings) <= SHORT_SETTINGS else f"in [{Path(link).name}]({link}) under `about`"
+    machine = about["machine"]
+    return (
+        f"Figures: {outcome.band}. Made by `{about['command']}` (privee {about['privee']}, {about['date']}, "
+        f"{about['seconds']:,g} s, {machine['cores']} cores, {machine['system']}). Settings: {shown}."
+    )

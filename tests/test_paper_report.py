@@ -1,0 +1,322 @@
+"""The report, the diagrams, and what the printed figures cannot be."""
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.text import Text
+
+from privee.defenses import PriveeU, PriveeUPlus
+from privee.errors import PriveeError
+from privee.paper import Account, Bench, Outcome, Row, Value, load_outcome, measure, results, save_outcome
+from privee.paper.contradictions import (
+    above_any_guess,
+    beyond_reach,
+    met_as,
+    printed_figures,
+    rises_with_rho,
+    two_values,
+)
+from privee.paper.diagrams import Diagrams, draw, workflow_rows
+from privee.paper.report import write_report
+from privee.paper.report_tables import tables
+from privee.paper.residual_bound import confident_residual, largest_residual, largest_undefended
+from privee.paper.workflow import observe
+from privee.randomness import seeded
+from privee.vfl import messages, party
+from privee.vfl.coordinator import Coordinator
+from tests.conftest import softmax_rows
+
+RELEASED = PriveeU(rho=0.1, draw_range=3.0)
+BOUNDED = [
+    RELEASED,
+    PriveeU(rho=0.9),
+    PriveeUPlus(rho_low=0.1, rho_high=0.9, draw_range=3.0),
+    PriveeU(rho=1, transform="identity"),
+]
+BENCH = Bench("quick", Path("unused"))
+ABOUT = {
+    "privee": "0",
+    "date": "2026-01-01 00:00 UTC",
+    "seconds": 1.5,
+    "command": "privee paper run made",
+    "settings": {"draws": 3},
+    "machine": {"cores": 2, "system": "Linux", "python": "3", "numpy": "2"},
+}
+
+
+def residual(guess, release):
+    return ((guess - release) ** 2).mean(axis=1)
+
+
+@pytest.mark.parametrize("defense", BOUNDED, ids=lambda d: d.spec)
+@pytest.mark.parametrize("classes", [2, 10])
+def test_no_scores_guess_and_draws_go_beyond_the_bound(defense, classes):
+    scores = softmax_rows(20_000, classes, 30.0, seed=1)
+    guess = np.roll(softmax_rows(20_000, classes, 30.0, seed=2), 1, axis=1)
+    found = residual(guess, defense.release(scores, draws=seeded(3)))
+    assert found.max() <= largest_residual(defense, classes)
+    assert residual(guess, scores).max() <= largest_undefended(classes)
+
+
+@pytest.mark.parametrize("defense", BOUNDED, ids=lambda d: d.spec)
+def test_the_bounds_are_reached(defense):
+    """At the corner of ten classes; the mean within five standard errors, the largest of 50,000 draws nearly."""
+    scores, guess = np.eye(10)[[0] * 50_000], np.eye(10)[[1] * 50_000]
+    found = residual(guess, defense.release(scores, draws=seeded(4)))
+    error = found.std() / np.sqrt(len(found))
+    assert abs(found.mean() - largest_residual(defense, 10, mean_over_draws=True)) < 5 * error
+    assert found.max() == pytest.approx(largest_residual(defense, 10), rel=1e-3)
+    sure = residual(scores, defense.release(scores, draws=seeded(5)))
+    assert abs(sure.mean() - confident_residual(defense, 10)) < 5 * error
+    assert residual(guess, scores)[0] == largest_undefended(10)
+
+
+def test_no_schedule_from_a_tenth_on_goes_higher():
+    limits = [largest_residual(RELEASED, 10, mean_over_draws=mean) for mean in (False, True)]
+    for k in range(30):
+        rhos = tuple(np.sort(0.1 + seeded(k).uniform(10)).tolist())
+        schedule = PriveeUPlus(schedule=rhos, draw_range=3.0)
+        assert largest_residual(schedule, 10) <= limits[0]
+        assert largest_residual(schedule, 10, mean_over_draws=True) <= limits[1]
+
+
+def test_printed_figures_that_no_residual_reaches():
+    beyond = beyond_reach()
+    gia = {(f.table, f.where) for f in beyond if f.table.startswith("GIA")}
+    assert ("GIA 50 %", "mnist, privee-u") in gia  # 22.1 of at most 21.2
+    assert ("GIA 25 %", "mnist, privee-u") not in gia  # 20.6
+    assert ("GIA 25 %", "cifar100, privee-u") in gia  # 23 of at most 2.4
+    assert all(f.value > f.mean_bound and f.mean_bound <= f.bound for f in beyond)
+    assert len(beyond) < len(printed_figures())
+
+
+def test_other_printed_contradictions():
+    assert two_values() == (18.056, 5.4833)
+    assert rises_with_rho() == [("0.10", "0.30")]
+    above, of = above_any_guess()
+    assert of == 3 * 5 * 8 + 3 * 3 * 8
+    assert 0 < above < of
+
+
+def attack_row(dataset, defense, attacker, residual, features, printed=None):
+    values = {"confidence_residual": residual, "feature_mse": features, "guess_normalised": features / 2}
+    return Row(
+        where={"dataset": dataset, "known": "50 %", "defense": defense, "attacker": attacker},
+        measured={name: Value(value=v, low=v - 0.25, high=v + 0.25, count=3) for name, v in values.items()},
+        printed={} if printed is None else {"confidence_residual": Value(value=printed)},
+    )
+
+
+def attack_outcome() -> Outcome:
+    rows = tuple(
+        attack_row(
+            dataset, f"defense-{k}", attacker, 10.0 * k + j, 1.0 + k, None if attacker == "adaptive" else 10.0 * k + j
+        )
+        for j, dataset in enumerate(("mnist", "drive"))
+        for k in range(1, 9)
+        for attacker in ("naive", "adaptive")
+    )
+    return made("grna-50", rows, Account(agrees=False, printed="figures", measured="others", reason="a | b"))
+
+
+def made(name, rows, account=None):
+    return Outcome(
+        name=name,
+        title=f"title of {name}",
+        size="quick",
+        band="mean and 95 % interval",
+        rows=tuple(rows),
+        account=account or Account(agrees=None, printed="nothing", measured="something"),
+        about=ABOUT,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Three results of different kinds."""
+    plain = [
+        Row(
+            where={"dataset": f"set-{k}", "model": "mlp"},
+            measured={"test_accuracy": Value(value=k)},
+            printed={"test_accuracy": Value(value=50.0)},
+        )
+        for k in range(40)
+    ]
+    found = tmp_path_factory.mktemp("report") / "results"
+    for outcome in (attack_outcome(), made("baseline-accuracy", plain), measure(Diagrams(), BENCH)):
+        save_outcome(outcome, found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def page(folder):
+    return write_report(folder, folder.parent / "docs" / "paper.md")
+
+
+def test_the_overview_names_every_result(page):
+    text = page.read_text()
+    overview = text[text.index("## Overview") : text.index("## Printed")]
+    for name, result in results().items():
+        (line,) = [line for line in overview.splitlines() if re.match(rf"\| \[?{re.escape(name)}[\] ]", line)]
+        assert result.source in line
+        measured_here = name in {"grna-50", "baseline-accuracy", "diagrams"}
+        assert ("not run here" in line) != measured_here
+    assert "| figures | others | no | a \\| b |" in overview
+    assert f"Of {len(results())} results, 3 were measured here" in text
+
+
+def test_links_lead_somewhere(page):
+    text = page.read_text()
+    headings = {line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")}
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert len(links) > 50
+    for link in links:
+        assert link[1:] in headings if link.startswith("#") else (page.parent / link).is_file()
+    assert "![title of grna-50]" not in text  # it has no picture
+    assert (page.parent / "paper" / "diagrams.png").is_file()
+
+
+def test_every_line_of_an_attack_table_names_its_rows(page):
+    section = page.read_text().split("## grna-50\n")[1].split("\n## ")[0]
+    assert re.findall(r"^\*(.*)\*$", section, flags=re.MULTILINE) == [
+        "dataset mnist, known 50 %",
+        "dataset drive, known 50 %",
+    ]
+    stored = json.loads((page.parent / "paper" / "grna-50.json").read_text())["rows"]
+    lines = re.findall(r"^\| `(.*?)` \| (.*?) \| (.*?) \| .* \| \[rows (\d+) to (\d+)\]", section, flags=re.MULTILINE)
+    assert len(lines) == 16
+    for spec, printed, ours, first, last in lines:
+        naive, adaptive = stored[int(first)], stored[int(last)]
+        assert (naive["where"]["defense"], naive["where"]["attacker"], adaptive["where"]["attacker"]) == (
+            spec,
+            "naive",
+            "adaptive",
+        )
+        assert float(printed) == naive["printed"]["confidence_residual"]["value"]
+        assert ours == f"{naive['measured']['confidence_residual']['value']:g} ± 0.25"
+
+
+def test_few_defenses_share_one_table():
+    rows = [
+        attack_row(d, spec, who, 1.0, 1.0) for d in ("a", "b") for spec in ("x", "y") for who in ("naive", "adaptive")
+    ]
+    text = tables(made("amplitude", rows), "amplitude.json")
+    assert text.count("| defense |") == 1
+    assert "| b | 50 % | `y` | - | 1 ± 0.25 |" in text
+
+
+def test_curves_have_a_column_for_each_number_of_queries():
+    rows = [
+        Row(
+            where={"dataset": "digits", "rho": 0.1, "queries": queries},
+            measured={"minimum": Value(value=1 / queries, low=0.5 / queries, high=1.5 / queries)},
+        )
+        for queries in (1, 10)
+    ]
+    text = tables(made("repeated-queries", rows), "x.json")
+    assert "| dataset | rho | figure | 1 | 10 | rows |" in text
+    assert "| digits | 0.1 | minimum | 1 | 0.1 | [rows 0 to 1](x.json) |" in text
+
+
+def test_long_tables_are_folded_and_settings_given(page):
+    section = page.read_text().split("## baseline-accuracy\n")[1].split("\n## ")[0]
+    assert "<details><summary>All 40 rows</summary>" in section
+    assert "| set-7 | mlp | 7 | 50 | [row 7](paper/baseline-accuracy.json) |" in section
+    assert "Made by `privee paper run made`" in section
+    assert '`{"draws": 3}`' in section
+
+
+def test_the_notes_count_what_was_compared(page):
+    text = page.read_text()
+    assert met_as([attack_outcome()]) == (16, {"confidence_residual": 16, "feature_mse": 0})
+    assert (
+        "Of 16 printed figures compared on this page, 16 lie within 15% of our confidence residual and 0 within" in text
+    )
+    assert "18.06 in the table by clients, 5.48 in the table by rho, 3.3 times apart" in text
+
+
+def test_a_report_in_the_folder_of_its_results_and_again(page, folder):
+    first = page.read_bytes()
+    again = write_report(page.parent / "paper", page)
+    assert again.read_bytes() == first
+    assert load_outcome(page.parent / "paper" / "grna-50.json") == load_outcome(folder / "grna-50.json")
+
+
+def test_what_cannot_be_reported(tmp_path):
+    with pytest.raises(PriveeError, match="there is no folder"):
+        write_report(tmp_path / "nowhere", tmp_path / "paper.md")
+    with pytest.raises(PriveeError, match="holds no results"):
+        write_report(tmp_path, tmp_path / "paper.md")
+    save_outcome(attack_outcome(), tmp_path)
+    with pytest.raises(PriveeError, match=r"ends in \.md"):
+        write_report(tmp_path, tmp_path / "paper")
+    (tmp_path / "runtime.json").write_text("{}")
+    with pytest.raises(PriveeError, match="does not hold a result"):
+        write_report(tmp_path, tmp_path / "paper.md")
+    assert not (tmp_path / "paper.md").exists()
+
+
+def shown(figure) -> set[str]:
+    return {text.get_text() for text in figure.findobj(Text) if text.get_text()}
+
+
+def test_diagrams_agree_and_show_every_message():
+    outcome = measure(Diagrams(), BENCH)
+    assert outcome.account.agrees is True
+    seen = {row.where["what"] for row in outcome.rows}
+    assert {kind.__name__ for kind in messages.Message.__args__} <= seen
+    assert {"Passive party", "Active party", "Coordinator", "PRIVEE-U", "Logit gradient"} <= shown(draw(outcome.rows))
+
+
+@pytest.mark.parametrize(
+    ("thing", "old", "new"),
+    [
+        (messages.Embedding, "Embedding", "Parcel"),
+        (party.ActiveParty, "Active party", "Referee"),
+        (PriveeU, "PRIVEE-U", "Veil"),
+    ],
+)
+def test_a_renamed_role_or_message_is_renamed_in_the_picture(thing, old, new):
+    name = thing.__name__
+    try:
+        thing.__name__ = new
+        texts = " ".join(shown(draw(workflow_rows(observe(PriveeU(rho=0.1))))))
+    finally:
+        thing.__name__ = name
+    assert new in texts
+    assert old not in texts
+
+
+def test_a_role_without_its_method_cannot_be_drawn(monkeypatch):
+    monkeypatch.delattr(Coordinator, "scores")
+    with pytest.raises(AttributeError, match="scores"):
+        observe(PriveeU(rho=0.1))
+
+
+def test_an_account_of_diagrams_that_does_not_agree():
+    rows = measure(Diagrams(), BENCH).rows
+    aside = dataclasses.replace(rows[0], where={**rows[0].where, "from": "PassiveParty", "to": "ActiveParty"})
+    assert Diagrams().account([*rows, aside]).agrees is False
+    features = dataclasses.replace(rows[-7], where={**rows[-7].where, "what": "Features"})
+    assert features.where["picture"] == "prediction"
+    assert Diagrams().account([*rows, features]).agrees is False
+    last, before = (
+        dataclasses.replace(a, measured=a.measured | {"release": b.measured["release"]})
+        for a, b in (rows[:-3:-1], rows[-2:])
+    )
+    assert Diagrams().account([*rows[:-2], before, last]).agrees is False
+
+
+def test_words_lie_on_the_page_and_beside_each_other():
+    figure = draw(measure(Diagrams(), BENCH).rows)
+    figure.canvas.draw()
+    boxes = [t.get_window_extent() for t in figure.findobj(Text) if t.get_text() and t.get_visible()]
+    assert figure.bbox.width == 1000
+    for k, one in enumerate(boxes):
+        assert one.x0 >= 0
+        assert one.x1 <= 1000
+        assert not any(one.overlaps(other) for other in boxes[k + 1 :])
