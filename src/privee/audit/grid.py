@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from privee.attacks import attack as make_attack
 from privee.audit.cards import make_cards
@@ -59,6 +62,7 @@ class Grid:
         queries: releases per record.
         attackers: "naive", "adaptive" or both.
         pictures: keep reconstructions of a few records for the report (they show true private columns).
+        curves: measure what repeated queries of PRIVEE-U give away.
     """
 
     defenses: tuple[str, ...] = DEFENSES
@@ -69,6 +73,7 @@ class Grid:
     queries: int = 1
     attackers: tuple[str, ...] = ("naive", "adaptive")
     pictures: bool = True
+    curves: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run, and write every spec in its one short form."""
@@ -106,16 +111,16 @@ def run_grid(
         for subject in subjects
         for seed in grid.seeds
     }
-    tasks = list(_tasks(samples, grid, {subject.name for subject in subjects if subject.image is not None}))
-    found = _run(tasks, folder, jobs, engine, progress)
     first = grid.seeds[0]
+    with one_thread():
+        guesses = {
+            (name, seed): guess_findings(name, sample, seed, keep_shown=grid.pictures and seed == first)
+            for (name, seed), sample in samples.items()
+        }
+    tasks = list(_tasks(samples, guesses, grid, {subject.name for subject in subjects if subject.image is not None}))
+    found = _run(tasks, folder, jobs, engine, progress)
     infos = tuple(subject.info(samples[subject.name, first]) for subject in subjects)
-    guesses = [
-        finding
-        for (name, seed), sample in samples.items()
-        for finding in guess_findings(name, sample, seed, keep_shown=grid.pictures and seed == first)
-    ]
-    findings = (*guesses, *found)
+    findings = (*(finding for some in guesses.values() for finding in some), *found)
     handouts = tuple(handout(n, sample, spec, seed) for (n, seed), sample in samples.items() for spec in grid.defenses)
     return Audit(
         about=_about(grid, engine, time.perf_counter() - start, about or {}),
@@ -123,13 +128,21 @@ def run_grid(
         findings=findings,
         handouts=handouts,
         cards=make_cards(infos, findings, handouts),
-        curves=repeated_query_curves(subjects[0].name, samples[subjects[0].name, first].scores, seed=first),
+        curves=repeated_query_curves(subjects[0].name, samples[subjects[0].name, first].scores, seed=first)
+        if grid.curves
+        else (),
     )
 
 
-def _tasks(samples: dict[tuple[str, int], Sample], grid: Grid, with_images: set[str]) -> Iterable[Task]:
+def _tasks(
+    samples: dict[tuple[str, int], Sample],
+    guesses: dict[tuple[str, int], list[Finding]],
+    grid: Grid,
+    with_images: set[str],
+) -> Iterable[Task]:
     for (name, seed), sample in samples.items():
-        fingerprint, errors = sample.fingerprint(), sample.guess_errors(seed)
+        errors = {guess.attack: guess.feature_mse or 0.0 for guess in guesses[name, seed]}
+        fingerprint = sample.fingerprint()
         shown = grid.pictures and seed == grid.seeds[0] and name in with_images
         for defense in grid.defenses:
             for attack in grid.attacks:
@@ -169,6 +182,17 @@ def _held(store: Store, task: Task) -> Finding:
     finding = store.get(task.key)
     assert finding is not None  # noqa: S101 (every task has run)
     return finding
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Small products gain nothing from more threads, and lose much where other work shares the machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _check_names(subjects: Sequence[Subject]) -> None:

@@ -8,8 +8,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from privee.atomic import whole_file
 from privee.audit.results import Audit, Finding
-from privee.data.atomic import whole_file
 
 LONG = ("column_mse", "shown")
 """Fields that are lists; the tidy table does without them."""

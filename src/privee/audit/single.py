@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from privee.atomic import whole_file
 from privee.attacks import attack as make_attack
 from privee.attacks.watch import Watch
 from privee.audit.results import Finding
 from privee.audit.subject import Subject
 from privee.audit.task import Task, guess_findings, measured, task_key
-from privee.data.atomic import whole_file
 from privee.data.score_files.loading import load_scores
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from privee.atomic import whole_file
 from privee.audit.report import words
 from privee.audit.report.curves import curves_chart, queries_until
 from privee.audit.report.sections import glance, subject_section
 from privee.audit.report.words import GRADES, MARKS
 from privee.audit.results import Audit
-from privee.data.atomic import whole_file
 
 
 def render_report(audit: Audit) -> str:
