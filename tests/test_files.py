@@ -10,7 +10,7 @@ import pyarrow.parquet as arrow_parquet
 import pytest
 
 import privee
-from privee.data.atomic import whole_file
+from privee.atomic import whole_file
 from privee.data.score_files import choose_columns
 
 

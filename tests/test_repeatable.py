@@ -24,7 +24,7 @@ from tests.conftest import softmax_rows
 CHANCE = 1e-6
 KEY, OTHER_KEY = bytes(range(32)), bytes(range(1, 33))
 U = privee.PriveeU(rho=0.1)
-EVERY = [privee.defense(cls.example or cls.name) for cls in privee.known_defenses().values()]
+EVERY = [privee.defense(cls.example or cls.name) for cls in privee.known_defenses().values() if not cls.slow]
 every = pytest.mark.parametrize("defense", EVERY, ids=[d.spec for d in EVERY])
 RANDOMISED = [d for d in EVERY if (d.release(softmax_rows(20, 5)) != d.release(softmax_rows(20, 5))).any()]
 randomised = pytest.mark.parametrize("defense", RANDOMISED, ids=[d.spec for d in RANDOMISED])

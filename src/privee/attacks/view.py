@@ -35,7 +35,7 @@ class AttackerView:
         own: its own columns of the target records, (n, columns).
         model: the joint model as a white box.
         releases: what was handed out for each record, (queries, n, classes).
-        defense: the defense with its public settings (never its draws).
+        defense: the defense with its public settings; its draws, keys and state are never in here.
         adaptive: does the attacker use that knowledge? A naive one takes every release for the scores themselves.
         auxiliary: rows with all columns, if the threat model grants any.
     """
@@ -48,6 +48,7 @@ class AttackerView:
     auxiliary: Auxiliary | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "defense", self.defense.public_copy())
         if self.releases.ndim != 3:
             raise PriveeError(f"releases must be (queries, rows, classes), got shape {tuple(self.releases.shape)}")
         if self.releases.shape[1] != len(self.own):

@@ -80,6 +80,8 @@ def _card(
         skipped=_skipped(here),
         grade=grade,
         verdict=verdict(grade, headline, guess),
+        seconds_per_record=sum(h.seconds for h in moved) / max(1, sum(h.rows for h in moved)),
+        released_records=sum(h.rows for h in moved),
     )
 
 

@@ -45,7 +45,7 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Handout:
-    """What a defense keeps and moves, one seed: shares of records, and distances."""
+    """What a defense keeps and moves, one seed: shares of records, distances, and the time it took for the rows."""
 
     subject: str
     defense: str
@@ -55,6 +55,8 @@ class Handout:
     mean_l1_moved: float
     top_score_error: float
     accuracy: float | None = None
+    rows: int = 0
+    seconds: float = dataclasses.field(default=0.0, compare=False)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -123,6 +125,8 @@ class Card:
         guess_normalised: headline over the best guess; 1 means that the release gave nothing away.
         attainable_protection: share of what any order-preserving defense could protect; None if not measurable.
         failed, skipped: attacks that lost to the column means, and attacks that make no sense here with the reason.
+        seconds_per_record, released_records: what releasing cost, and on how many records kept and moved were
+            measured (few for slow defenses).
         grade: "open", "weak", "partial" or "guarded", by `guess_normalised`.
         verdict: the same in plain words.
     """
@@ -147,6 +151,8 @@ class Card:
     skipped: Mapping[str, str]
     grade: str
     verdict: str
+    seconds_per_record: float = dataclasses.field(default=0.0, compare=False)
+    released_records: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -53,7 +53,7 @@ def attack_once(
     if released:
         releases = np.stack([read_release(path, subject) for path in released])
     else:
-        releases = sample.releases(protection, seed, queries)
+        releases = sample.releases(protection.public_copy() if protection.slow else protection, seed, queries)
     view = sample.view(releases, protection, adaptive=adaptive)
     reason = chosen.why_not(view)
     if reason is not None:

@@ -149,7 +149,7 @@ class Sample:
 
     def accuracy(self, release: NDArray[np.float64]) -> float | None:
         """How often the leading class is the true one."""
-        return None if self.labels is None else float((release.argmax(axis=1) == self.labels).mean())
+        return None if self.labels is None else float((release.argmax(axis=1) == self.labels[: len(release)]).mean())
 
     def fingerprint(self) -> str:
         """Same fingerprint, same model on the same records."""

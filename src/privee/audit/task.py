@@ -20,10 +20,13 @@ from privee.audit.results import Finding, Handout
 from privee.audit.subject import SHOWN, Sample
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError
+from privee.randomness import seeded
 from privee.theory import rows_in_order
 from privee.version import __version__
 
 MEAN_GUESS = "mean guess"
+SLOW_ROWS = 16
+"""How many records a slow defense releases in an audit."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,7 +65,8 @@ def run_task(task: Task, checkpoints: Path | None = None) -> Finding:
     """Attack once and measure; an attack that makes no sense is skipped, with the reason."""
     torch.set_num_threads(1)  # the grid is what runs in parallel
     defense, attack = make_defense(task.defense), make_attack(task.attack)
-    view = task.sample.view(task.sample.releases(defense, task.seed, task.queries), defense, adaptive=task.adaptive)
+    releasing = defense.public_copy() if defense.slow else defense
+    view = task.sample.view(task.sample.releases(releasing, task.seed, task.queries), defense, adaptive=task.adaptive)
     reason = attack.why_not(view)
     if reason is not None:
         return dataclasses.replace(task.named(), status="skipped", reason=reason)
@@ -123,9 +127,12 @@ def guess_findings(subject: str, sample: Sample, seed: int, *, keep_shown: bool)
 
 
 def handout(subject: str, sample: Sample, spec: str, seed: int) -> Handout:
-    """What one release keeps and moves."""
-    scores = sample.scores
-    release = sample.releases(make_defense(spec), seed, 1)[0]
+    """What one release keeps and moves, and how long it takes; slow defenses are tried on a few rows."""
+    defense = make_defense(spec)
+    rows = slice(SLOW_ROWS if defense.slow else None)
+    scores, start = sample.scores[rows], time.perf_counter()
+    release = defense.release(scores, draws=seeded(seed, "release", defense.spec))
+    seconds = time.perf_counter() - start
     top = scores.argmax(axis=1)[:, None]
     return Handout(
         subject=subject,
@@ -135,5 +142,7 @@ def handout(subject: str, sample: Sample, spec: str, seed: int) -> Handout:
         label_kept=float((release.argmax(axis=1) == top[:, 0]).mean()),
         mean_l1_moved=float(np.abs(release - scores).sum(axis=1).mean()),
         top_score_error=float(np.abs(np.take_along_axis(release - scores, top, axis=1)).mean()),
-        accuracy=sample.accuracy(release),
+        accuracy=sample.accuracy(np.asarray(release, dtype=np.float64)),
+        rows=len(scores),
+        seconds=seconds,
     )

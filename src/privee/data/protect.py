@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from privee.data.atomic import whole_file
+from privee.atomic import whole_file
 from privee.data.score_files import Block, Reader, open_reader, open_writer
 from privee.data.score_files.formats import kind_of
 from privee.defenses import Defense

@@ -59,6 +59,8 @@ class Defense(ABC):
     summary: ClassVar[str] = ""
     example: ClassVar[str] = ""
     """A spec to show; only needed if there are settings without a default."""
+    slow: ClassVar[bool] = False
+    """Takes seconds for a release: tests and audits run it on a few rows, or leave it out unless asked."""
 
     @abstractmethod
     def _release(self, rows: Floats, sums: NDArray[np.float64], draws: Draws) -> Floats:
@@ -116,6 +118,10 @@ class Defense(ABC):
         check_release(rows)
         estimate = self._estimate(rows.astype(np.float64)) if rows.size else rows
         return form.restore(estimate.astype(rows.dtype, copy=False))
+
+    def public_copy(self) -> Defense:
+        """What an attacker can run by itself: the same public settings without secrets, and without long waits."""
+        return self
 
     def settings(self) -> dict[str, Any]:
         """The settings as plain values; `privee.defense(**settings)` gives the defense back, also through JSON."""

@@ -10,26 +10,19 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import stat
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NoReturn, overload
 
 import numpy as np
 
 from privee.defenses.base import Defense
+from privee.defenses.keys import check_key, new_key, read_key
 from privee.errors import PriveeError, SettingError
 from privee.randomness import Draws, keyed
 from privee.scores import check_rows, to_rows
 from privee.scores.forms import Floats
 
-KEY_BYTES = 32
-SMALLEST_KEY_BYTES = 16
-
-
-def new_key() -> bytes:
-    """A fresh secret key from the operating system."""
-    return os.urandom(KEY_BYTES)
+__all__ = ["Repeatable", "new_key"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -58,8 +51,7 @@ class Repeatable:
     def __post_init__(self, key: bytes) -> None:
         if not isinstance(self.defense, Defense):
             raise SettingError('the first argument must be a defense, e.g. privee.defense("privee-u:rho=0.1")')
-        if not isinstance(key, bytes) or len(key) < SMALLEST_KEY_BYTES:
-            raise SettingError(f"key must be at least {SMALLEST_KEY_BYTES} bytes, e.g. from new_key()")
+        check_key(key)
         if not isinstance(self.model_version, str) or not self.model_version:
             raise SettingError("model_version must be a text that names the joint model")
         object.__setattr__(self, "_row_draws", _draws_by_row(key, self.defense, self.model_version))
@@ -67,7 +59,7 @@ class Repeatable:
     @classmethod
     def from_key_file(cls, defense: Defense, path: str | os.PathLike[str], *, model_version: str) -> Repeatable:
         """Take the bytes of a file as the key; refuses a file that everybody can read or write."""
-        return cls(defense, key=_read_key(Path(path)), model_version=model_version)
+        return cls(defense, key=read_key(path), model_version=model_version)
 
     @overload
     def release(self, scores: Floats, *, entities: Any, queries: Any = None, check_sum: bool = True) -> Floats: ...
@@ -168,14 +160,3 @@ def _by_row(values: Any, count: int | None, what: str) -> enumerate[Any]:
     if len(values) != count:
         raise PriveeError(f"got {len(values)} {what} for {count} rows of scores")
     return enumerate(values)
-
-
-def _read_key(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            if os.name == "posix" and mode & (stat.S_IROTH | stat.S_IWOTH):
-                raise SettingError(f"everybody can read or write the key file {path}: chmod 600 it and make a new key")
-            return file.read()
-    except OSError as error:
-        raise PriveeError(f"cannot read the key file {path}: {error.strerror}") from None

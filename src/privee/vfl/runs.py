@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from privee.data.atomic import whole_file
+from privee.atomic import whole_file
 from privee.errors import PriveeError
 from privee.version import __version__
 from privee.vfl.federation import COORDINATOR

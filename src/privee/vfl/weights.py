@@ -9,7 +9,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from privee.data.atomic import whole_file
+from privee.atomic import whole_file
 from privee.errors import PriveeError
 
 FORMAT = "privee-weights-1"

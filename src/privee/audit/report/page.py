@@ -45,6 +45,7 @@ def _environment() -> Environment:
         "number": words.number,
         "ratio": words.ratio,
         "percent": words.percent,
+        "duration": words.duration,
         "together": words.together,
         "interval": words.interval,
         "breakable": words.breakable,

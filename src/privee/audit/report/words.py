@@ -75,6 +75,12 @@ def percent(share: float | None) -> str:
     return together(f"{100 * share:.1f}".removesuffix(".0") + " %")
 
 
+def duration(seconds: float) -> str:
+    """Seconds in a unit that fits."""
+    size, unit = next((pair for pair in ((1.0, "s"), (1e-3, "ms")) if seconds >= pair[0]), (1e-6, "µs"))
+    return together(f"{seconds / size:.3g} {unit}")
+
+
 def interval(estimate: Estimate) -> str:
     """The 95 % interval in words, or why there is none."""
     if estimate.low is None or estimate.high is None:

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from privee.atomic import whole_file
 from privee.data.alignment.csv_table import CsvTable
 from privee.data.alignment.ids import Rows
 from privee.data.alignment.in_process import Alignment, Progress, Traffic, align
-from privee.data.atomic import whole_file
 from privee.errors import PriveeError
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from privee.data.atomic import whole_file
+from privee.atomic import whole_file
 from privee.data.datasets.info import DataFile
 from privee.data.datasets.packages import needed
 from privee.errors import PriveeError

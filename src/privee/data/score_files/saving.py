@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from privee.data.atomic import whole_file
+from privee.atomic import whole_file
 from privee.data.score_files.blocks import Block
 from privee.data.score_files.formats import kind_of
 from privee.data.score_files.tables import TableWriter

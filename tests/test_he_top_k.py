@@ -1,0 +1,475 @@
+"""Top-k under homomorphic encryption: the polynomials, the plan, never a silent error, and who holds what."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+import types
+
+import numpy as np
+import pytest
+from numpy.polynomial import chebyshev
+from typer.testing import CliRunner
+
+import privee
+from privee.cli.app import app
+from privee.defenses import EncryptedTopK
+from privee.defenses.encrypted import clear
+from privee.defenses.encrypted import top_k as defense_module
+from privee.defenses.encrypted.circuit import polynomial, split
+from privee.defenses.encrypted.clear import ClearArithmetic
+from privee.defenses.encrypted.composite import Composite, is_order_keeping, sign_composite, step_composite
+from privee.defenses.encrypted.layout import Layout
+from privee.defenses.encrypted.parameters import FLOOD, MODULUS_LIMIT, Plan, place
+from privee.defenses.encrypted.planning import plan
+from privee.defenses.encrypted.primes import is_prime, primes_near
+from privee.defenses.encrypted.reading import read_result
+from privee.defenses.encrypted.remez import sign_series, step_series
+from privee.defenses.encrypted.roles import Evaluator, KeyHolder, Sender
+from privee.defenses.encrypted.seal import from_bytes, seal
+from privee.defenses.encrypted.session import Session, encrypted_top_k
+from privee.defenses.encrypted.simulation import simulate
+from tests.conftest import softmax_rows
+
+GAP = 1 / 1024
+
+
+@pytest.fixture(scope="module")
+def ten() -> Session:
+    """Ten classes, full precision; keys and one evaluation take seconds, for 102 records at a time."""
+    return Session(plan(10, 5))
+
+
+@pytest.fixture(scope="module")
+def four() -> KeyHolder:
+    """Four classes, two parties, a coarse gap: the smaller ring."""
+    return KeyHolder(plan(4, 2, gap=1 / 16, parties=2))
+
+
+# --- polynomials -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("degree", [3, 7, 15, 31])
+@pytest.mark.parametrize("gap", [0.6, 0.1, 0.004])
+def test_sign_polynomials_are_as_good_as_they_say_and_none_is_better(gap, degree):
+    """On a grid 30 times finer the error is no larger; it peaks with changing sign often enough to be the best."""
+    series, error = sign_series(gap, degree)
+    x = np.r_[np.geomspace(gap, 1, 90_000), np.cos(np.linspace(0, np.arccos(gap), 90_000))]
+    x = np.sort(np.clip(x, gap, 1))
+    off = chebyshev.chebval(x, series) - 1
+    assert np.abs(off).max() <= error
+    assert not any(series[::2])
+    peaks = off[np.abs(off) > error * (1 - 1e-3) - 1e-13]
+    assert np.count_nonzero(np.diff(np.sign(peaks))) >= (degree + 1) // 2  # Chebyshev's alternation
+
+
+@pytest.mark.parametrize(("classes", "k"), [(2, 1), (10, 5), (100, 5), (100, 99), (1000, 5)])
+def test_step_polynomials_are_as_good_as_they_say(classes, k):
+    low, high = place(classes, k - 0.05), place(classes, k - 0.95)
+    for degree in (7, 15, 31):
+        series, error = step_series(low, high, degree)
+        for a, b, target in ((-1.0, low, -1.0), (high, 1.0, 1.0)):
+            x = (a + b) / 2 + (b - a) / 2 * np.cos(np.linspace(0, np.pi, 100_000))
+            assert np.abs(chebyshev.chebval(x, series) - target).max() <= error
+
+
+def test_composites_keep_their_bound_and_rise_through_the_gap():
+    sign = sign_composite(GAP, (7, 15, 15, 15))
+    x = np.geomspace(GAP, 1, 300_000)
+    assert np.abs(sign(x) - 1).max() <= sign.error < 2e-6
+    assert np.abs(sign(-x) + 1).max() <= sign.error
+    inside = np.linspace(-GAP, GAP, 20_001)
+    assert (np.diff(sign(inside)) > -1e-12).all()
+    step = step_composite(place(100, 4.95), place(100, 4.05), 31, (31,)).scaled(0.5, 0.5)
+    ranks = np.r_[np.linspace(0, 4.05, 5000), np.linspace(4.95, 99, 50_000)]
+    assert np.abs(step(place(100, ranks)) - (ranks < 4.5)).max() <= step.error < 1e-5
+
+
+def test_a_wrong_coefficient_is_noticed():
+    """The check that the safety argument rests on: sums of comparisons keep the order in spite of ripple."""
+    sign = sign_composite(GAP, (7, 15, 15, 15))
+    assert is_order_keeping(sign, 100)
+    *first, last = sign.stages
+    wrong = Composite((*first, (*last[:-1], last[-1] + 1e-3)), sign.error)
+    assert not is_order_keeping(wrong, 100)
+    assert not is_order_keeping(sign_composite(GAP, (7, 15, 15)), 100)
+
+
+@pytest.mark.parametrize("degree", [3, 7, 15, 31])
+def test_the_circuit_evaluates_series(degree):
+    rng = np.random.default_rng(degree)
+    series, x = tuple(rng.normal(size=degree + 1)), rng.uniform(-1, 1, 50)
+    source = primes_near(40, 32768)
+    do = ClearArithmetic([next(source) for _ in range(8)], 32768, None)
+    found = polynomial(do, series, do.fresh(x, 2.0**40), 2.0**35)
+    assert found.values == pytest.approx(chebyshev.chebval(x, series), abs=1e-9)
+    assert found.scale == pytest.approx(2.0**35)
+    assert 7 - found.level == degree.bit_length()
+    low, high = split(series)
+    middle = chebyshev.chebval(x, [0] * len(high) + [1])
+    rebuilt = chebyshev.chebval(x, low) + chebyshev.chebval(x, high) * middle
+    assert rebuilt == pytest.approx(chebyshev.chebval(x, series))
+
+
+# --- the plan --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("classes", "k"), [(2, 1), (10, 5), (100, 5), (3, 9)])
+def test_plans_state_their_parameters_and_keep_128_bits(classes, k):
+    made = plan(classes, k)
+    assert made.modulus_bits <= MODULUS_LIMIT[made.degree]
+    assert all(is_prime(p) and p % (2 * made.degree) == 1 for p in (*made.primes, made.special_prime))
+    assert len({*made.primes, made.special_prime}) == made.levels + 2
+    assert made.levels == made.compare.depth + made.select.depth + 1
+    assert made.gap == GAP
+    assert made.k == min(k, classes - 1)
+    assert 0 < made.leak <= 0.1
+    assert "at least 128-bit security" in str(made)
+    assert "nan" not in str(made)
+    assert Plan.from_dict(json.loads(json.dumps(made.as_dict()))) == made
+
+
+def test_the_standards_table_is_seals():
+    api = seal()
+    for degree, bits in MODULUS_LIMIT.items():
+        assert api.CoeffModulus.MaxBitCount(degree, api.SEC_LEVEL_TYPE.TC128) == bits
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: plan(10_000), r"top-5 of 10,000 classes would take about \d+ hours here, the limit is 20 minutes"),
+        (lambda: plan(100, time_limit=0.5), r"top-5 of 100 classes would take about \d+ seconds here"),
+        (lambda: plan(100, 50, gap=2**-13), "does not fit a modulus of 128-bit security"),
+        (lambda: plan(1), "n_classes must be a whole number"),
+        (lambda: plan(10, 0), "k must be a whole number"),
+        (lambda: plan(10, gap=0.5), "gap must be at most 1/16"),
+        (lambda: plan(10, bound=-1), "bound must be a number above 0"),
+        (lambda: encrypted_top_k([np.nan, 0.5]), "finite vector"),
+        (lambda: EncryptedTopK(0), "k must be a whole number"),
+        (lambda: EncryptedTopK(gap=-1.0), "gap must be a number above 0"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_up_front(make, message):
+    with pytest.raises(privee.PriveeError, match=message):
+        make()
+
+
+def test_layout_sums_every_column_for_many_records_and_for_many_chunks():
+    rng = np.random.default_rng(2)
+    for classes, records in ((10, 102), (3, 7), (300, 1), (16384, 1)):
+        layout, scores = Layout(classes, 16384), rng.random((records, classes))
+        assert layout.fits
+        total = sum(layout.differences(scores, chunk) for chunk in range(min(layout.chunks, 60)))
+        for step in layout.rotations:
+            total = total + np.roll(total, -step)
+        seen = scores[:, : min(layout.chunks, 60) * layout.rows]
+        wanted = seen.sum(axis=1, keepdims=True) - seen.shape[1] * scores
+        assert layout.read(total, records) == pytest.approx(wanted)
+        assert np.flatnonzero(layout.used()).tolist() == list(range(layout.records * classes))
+    assert not Layout(16385, 16384).fits
+
+
+# --- never silently wrong --------------------------------------------------------------------------------------------
+
+
+def adversarial(classes: int, k: int, gap: float, rows: int, rng: np.random.Generator) -> np.ndarray:
+    """Scores with ties and near ties at, around and in groups across the boundary; differences up to 1."""
+    out = np.empty((rows, classes))
+    for row in out:
+        c = np.sort(rng.random(classes))[::-1] * rng.choice([1.0, 0.3, 0.01])
+        tiny = gap * 10.0 ** rng.uniform(-6, 0.3)
+        kind = rng.integers(6)
+        if kind == 0:
+            first = rng.integers(0, k)
+            last = rng.integers(k, classes)
+            c[first : last + 1] = c[first] + tiny * rng.choice([0, 1]) * rng.random(last + 1 - first)
+        elif kind == 1:
+            c[k] = c[k - 1] + tiny * rng.choice([-1, 0, 1])
+        elif kind == 2:
+            c = 0.5 + tiny * rng.random(classes)
+        elif kind == 3:
+            c = np.round(c * 5) / 5
+        elif kind == 4:
+            c = 0.5 - tiny * np.arange(classes) / classes
+        else:
+            c[:k], c[k:] = (
+                0.7 + tiny * rng.choice([0, 1]) * rng.random(k),
+                0.7 - gap * rng.choice([0.1, 0.5, 0.9, 1.0001]),
+            )
+        row[:] = np.maximum(c, c.max() - 1)[rng.permutation(classes)]
+    return out
+
+
+def assert_true(result, scores) -> None:
+    """All that is claimed holds: every group lies strictly above whatever comes after it."""
+    after = set(range(len(scores)))
+    for group in result.groups:
+        after -= set(group)
+        assert not after or scores[list(group)].min() > scores[list(after)].max()
+    assert len(result.classes) <= result.k
+    if result.decided:
+        assert len(result.classes) == result.k
+    else:
+        assert not set(result.undecided_classes) & set(result.classes)
+
+
+@pytest.mark.parametrize(
+    ("classes", "k", "rows"), [(10, 5, 6000), (10, 1, 2000), (3, 2, 2000), (20, 10, 1000), (100, 5, 60)]
+)
+def test_simulated_with_noise_nothing_is_silently_wrong_and_clear_cases_are_decided(classes, k, rows):
+    made, rng = plan(classes, k), np.random.default_rng(classes + k)
+    clear = decided = 0
+    for _ in range(-(-rows // made.records)):
+        scores = adversarial(classes, k, made.gap, made.records, rng)
+        results = simulate(made, scores, rng)
+        for row, values in zip(scores, results + FLOOD * rng.normal(size=results.shape), strict=True):
+            result = read_result(values, made, 0.0)
+            assert_true(result, row)
+            order = np.sort(row)[::-1]
+            if order[k - 1] - order[k] >= made.gap_bound:
+                clear += 1
+                decided += result.decided
+    assert clear == decided > 0
+
+
+def test_more_noise_than_planned_makes_errors_that_this_file_would_see(monkeypatch):
+    """The test above can fail: with noise 16 times that of the plan, ties do get decided."""
+    made, rng = plan(10, 5), np.random.default_rng(0)
+    monkeypatch.setattr(clear, "NOISE_BITS", clear.NOISE_BITS + 4)
+    results = simulate(made, np.full((made.records, 10), 0.1), rng)
+    assert any(read_result(values.clip(-0.9, 5.9), made, 0.0).groups for values in results)
+
+
+def test_chunks_give_what_one_ciphertext_gives():
+    """150 classes take three chunks; without noise the result is k minus the rank, and 0 for the others."""
+    made = plan(150, 3, gap=1 / 16)
+    assert made.chunks == 3
+    scores = np.full(150, 0.2)
+    scores[[7, 70, 149]] = 0.9, 0.7, 0.5
+    values = simulate(made, scores[None], None)[0]
+    wanted = np.zeros(150)
+    wanted[[7, 70, 149]] = 3, 2, 1
+    assert np.abs(values - wanted).max() < 0.02
+    noisy = simulate(made, scores[None], np.random.default_rng(1))[0]
+    assert read_result(noisy, made, 0.0).groups == ((7,), (70,), (149,))
+
+
+def test_reading_claims_no_more_than_the_split_allows():
+    made = types.SimpleNamespace(k=2)
+    read = [read_result(np.array(v), made, 0.0) for v in ([2, 1, 0], [1.5, 1.5, 0], [2, 0.25, 0.25], [1, 1, 1])]
+    assert [r.groups for r in read] == [((0,), (1,)), ((0, 1),), ((0,),), ()]
+    assert [r.undecided_classes for r in read] == [(), (), (1, 2), (0, 1, 2)]
+    assert [r.ranks for r in read] == [(1, 2), (1, 1), (1,), ()]
+    assert [(r.decided, r.ordered) for r in read] == [(True, True), (True, False), (False, False), (False, False)]
+    for broken in ([40.0, -3.0, 1.0], [np.nan, 1.0, 0.0]):
+        with pytest.raises(privee.PriveeError, match="wrong key, wrong plan"):
+            read_result(np.array(broken), made, 0.0)
+
+
+# --- encrypted for real ----------------------------------------------------------------------------------------------
+
+
+def test_encrypted_results_are_right_ties_are_undecided_and_the_noise_is_as_planned(ten):
+    """102 records: 50 adversarial, 30 random, the rest exact ties of all classes, which show the noise."""
+    rng = np.random.default_rng(7)
+    scores = np.full((102, 10), 0.1)
+    scores[:50] = adversarial(10, 5, GAP, 50, rng)
+    scores[50:80] = rng.dirichlet(np.ones(10), 30)
+    seen = []
+    holder = ten._holder
+    values = holder.decrypt(
+        ten._evaluator.top_k(([m] for m in ten._senders[0].encrypt(scores)), lambda *a: seen.append(a)), 102
+    )
+    results = [read_result(row, ten.plan, 0.0) for row in values]
+    for row, result in zip(scores, results, strict=True):
+        assert_true(result, row)
+        order = np.sort(row)[::-1]
+        assert result.decided or order[4] - order[5] < GAP
+    assert sum(result.ordered for result in results[50:80]) >= 25
+    assert not any(result.classes for result in results[80:])
+    planned = np.hypot(ten.plan.noise, FLOOD)
+    assert 0.6 * planned < values[80:].std() < 1.3 * planned
+    in_the_clear = simulate(ten.plan, scores, None)
+    outside = values[50:80][np.abs(in_the_clear[50:80]) < 1e-3]
+    assert 0.85 * FLOOD < outside.std() < 1.5 * FLOOD  # the evaluator's noise is on every class
+    assert np.abs(values - in_the_clear).max() < 8 * planned
+    assert seen == [(1, 2), (2, 2)]
+
+
+def test_the_defense_releases_what_the_clear_path_says(ten, monkeypatch):
+    monkeypatch.setattr(defense_module, "_session", lambda made: with_bound(ten, made.bound))
+    defense, scores = EncryptedTopK(5), softmax_rows(60, 10).astype(np.float32)
+    scores[-2], scores[-1] = 0.1, np.eye(10)[3]
+    kept = scores.copy()
+    release = defense.release(scores)
+    assert release.dtype == np.float32
+    assert release.shape == scores.shape
+    assert (scores == kept).all()
+    assert release.sum(axis=1) == pytest.approx(1, abs=1e-6)
+    ordered = np.sort(np.log(scores[:-2]), axis=1)[:, ::-1]
+    clear = np.flatnonzero((-np.diff(ordered, axis=1)[:, :5] > 16 * GAP).all(axis=1))
+    assert len(clear) > 40
+    assert (release[clear] == defense.release_in_the_clear(scores)[clear]).all()
+    assert (release[-2] == np.float32(0.1)).all()
+    assert release[-1, 3] == release[-1].max()
+    assert len(set(np.delete(release[-1], 3))) == 1  # nine classes at the floor: one tie, nothing claimed about it
+    assert (defense.estimate_scores(release) == release).all()
+
+
+def with_bound(session: Session, bound: float) -> Session:
+    """The same keys for scores with another bound: only what senders divide by differs."""
+    other = Session.__new__(Session)
+    other.plan = dataclasses.replace(session.plan, bound=bound)
+    other._holder, other._evaluator = session._holder, session._evaluator
+    sender = Sender.__new__(Sender)
+    vars(sender).update(vars(session._senders[0]) | {"plan": other.plan})
+    other._senders = [sender]
+    return other
+
+
+def test_parts_of_two_parties_are_summed_under_encryption(four):
+    made = four.plan
+    evaluator = Evaluator(made, four.evaluation_keys)
+    scores = np.array([[0.1, 0.4, 0.2, 0.3], [0.7, 0.05, 0.05, 0.2], [0.25, 0.25, 0.25, 0.25]])
+    own = np.random.default_rng(1).uniform(0, 0.2, scores.shape)
+    messages = zip(*(Sender(made, four.encryption_key).encrypt(part / 2) for part in (own, scores - own)), strict=True)
+    values = four.decrypt(evaluator.top_k(list(messages)), 3)
+    results = [read_result(row, made, 0.0) for row in values]
+    assert [result.classes for result in results] == [(1, 3), (0, 3), ()]
+    with pytest.raises(privee.PriveeError, match="for 2 senders, got 1"):
+        evaluator.top_k([[b""]])
+    with pytest.raises(privee.PriveeError, match="1 chunks, got messages for 0"):
+        evaluator.top_k([])
+    with pytest.raises(privee.PriveeError, match="not a message of this plan"):
+        evaluator.top_k([[b"no ciphertext", b"at all"]])
+
+
+def test_a_sender_refuses_parts_beyond_its_share_of_the_bound(four):
+    sender = Sender(four.plan, four.encryption_key)
+    with pytest.raises(privee.PriveeError, match=r"row 1: parts differ by more than 0\.5"):
+        sender.encrypt(np.array([[0.1, 0.2, 0.3, 0.4], [0.0, 0.0, 0.0, 0.51]]))
+    with pytest.raises(privee.PriveeError, match="row 0: parts differ"):
+        sender.encrypt(np.array([[np.nan, 0.2, 0.3, 0.4]]))
+    with pytest.raises(privee.PriveeError, match="rows of 4 classes"):
+        sender.encrypt(np.zeros((1, 5)))
+
+
+EVALUATE = """
+import json, sys
+from pathlib import Path
+from privee.defenses.encrypted.parameters import Plan
+from privee.defenses.encrypted.roles import EvaluationKeys, Evaluator
+
+folder = Path(sys.argv[1])
+keys = EvaluationKeys(*((folder / name).read_bytes() for name in ("encryption", "relinearisation", "rotation")))
+plan = Plan.from_dict(json.loads((folder / "plan").read_text()))
+messages = [[(folder / "a").read_bytes(), (folder / "b").read_bytes()]]
+(folder / "result").write_bytes(Evaluator(plan, keys).top_k(messages))
+"""
+
+
+def test_an_evaluator_in_another_process_works_from_bytes_alone(four, tmp_path):
+    """All it gets are these six files; a key holder with another secret reads nothing from its result."""
+    made = four.plan
+    (tmp_path / "plan").write_text(json.dumps(made.as_dict()))
+    for name, data in dataclasses.asdict(four.evaluation_keys).items():
+        (tmp_path / name).write_bytes(data)
+    scores = np.array([[0.05, 0.45, 0.2, 0.3]])
+    for name in "ab":
+        (message,) = Sender(made, four.encryption_key).encrypt(scores / 2)
+        (tmp_path / name).write_bytes(message)
+    subprocess.run([sys.executable, "-c", EVALUATE, str(tmp_path)], check=True, capture_output=True)  # noqa: S603
+    result = (tmp_path / "result").read_bytes()
+    assert read_result(four.decrypt(result)[0], made, 0.0).classes == (1, 3)
+    with pytest.raises(privee.PriveeError, match="wrong key"):
+        read_result(KeyHolder(made).decrypt(result)[0], made, 0.0)
+
+
+def test_the_evaluator_and_senders_hold_nothing_that_decrypts(four):
+    def kinds(thing, seen):
+        if id(thing) in seen:
+            return set()
+        seen.add(id(thing))
+        inner = [kinds(value, seen) for value in getattr(thing, "__dict__", {}).values()]
+        return {type(thing).__name__}.union(*inner)
+
+    secret = {"SecretKey", "Decryptor", "KeyGenerator", "KeyHolder"}
+    evaluator, sender = Evaluator(four.plan, four.evaluation_keys), Sender(four.plan, four.encryption_key)
+    assert "RelinKeys" in kinds(evaluator, set())
+    assert not kinds(evaluator, set()) & secret
+    assert not kinds(sender, set()) & (secret | {"RelinKeys", "GaloisKeys"})
+    assert kinds(four, set()) & secret == {"SecretKey", "KeyHolder"}
+    for name, data in dataclasses.asdict(four.evaluation_keys).items():
+        with pytest.raises(privee.PriveeError, match="not a message"):  # none of them is a secret key in disguise
+            load_as_secret(four, data)
+        assert len(data) > 1000, name
+
+
+def load_as_secret(holder: KeyHolder, data: bytes) -> None:
+    from_bytes(seal().SecretKey(), holder._main, data)
+
+
+def test_the_same_scores_encrypt_differently_each_time(four):
+    sender, scores = Sender(four.plan, four.encryption_key), np.full((1, 4), 0.25)
+    assert next(sender.encrypt(scores)) != next(sender.encrypt(scores))
+
+
+def test_encrypted_top_k_of_one_vector():
+    seen = []
+    result = encrypted_top_k([0.1, 0.7, 0.2], k=1, gap=1 / 16, progress=lambda *step: seen.append(step))
+    assert result.classes == (1,)
+    assert result.ranks == (1,)
+    assert result.decided
+    assert result.seconds > 0
+    assert seen == [(1, 2), (2, 2)]
+
+
+# --- as a defense ----------------------------------------------------------------------------------------------------
+
+
+def test_released_values_carry_the_groups_and_nothing_else():
+    defense = EncryptedTopK(2)
+    a, b = defense.release_in_the_clear(np.array([[0.5, 0.3, 0.15, 0.05], [0.9, 0.06, 0.01, 0.03]]))
+    assert (a == b).all()
+    assert a[0] > a[1] > a[2] == a[3]
+    assert a.sum() == pytest.approx(1)
+    tied = defense_module.released_values(((2,), (0, 1)), 4)
+    assert tied[2] > tied[0] == tied[1] > tied[3]
+    assert tied.sum() == pytest.approx(1)
+
+
+def test_rows_of_zeros_and_empty_batches():
+    assert EncryptedTopK().release(np.empty((0, 4))).shape == (0, 4)
+    assert (EncryptedTopK(bound=8.0).logits(np.zeros((1, 3))) == 0).all()
+    assert EncryptedTopK(bound=8.0).logits(np.array([[1.0, 0.0]])).tolist() == [[0.0, -8.0]]
+
+
+def test_too_many_rows_are_refused_before_anything_is_encrypted():
+    with pytest.raises(privee.PriveeError, match=r"top-1 of 500,000 rows would take about .* the limit is 60 seconds"):
+        EncryptedTopK(1, gap=1 / 16, time_limit=60.0).release(np.full((500_000, 3), 1 / 3))
+
+
+def test_protect_writes_a_release_of_one_row(tmp_path):
+    (tmp_path / "scores.csv").write_text("a,b,c\n0.1,0.7,0.2\n")
+    out = tmp_path / "out.csv"
+    arguments = ["protect", str(tmp_path / "scores.csv"), "--defense", "he-top-k:k=1,gap=0.0625", "--out", str(out)]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    header, row = out.read_text().split()
+    a, b, c = map(float, row.split(","))
+    assert header.replace('"', "") == "a,b,c"
+    assert b > a == c
+    assert a + b + c == pytest.approx(1)
+
+
+def test_without_tenseal_there_is_one_clear_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tenseal", None)
+    with pytest.raises(privee.PriveeError, match=r"pip install 'privee\[baselines\]'"):
+        seal()
+
+
+def test_importing_privee_loads_no_encryption():
+    code = "import privee, sys; privee.defense('he-top-k').guarantee(10); print('tenseal' in sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)  # noqa: S603
+    assert shown.stdout.strip() == "False"
