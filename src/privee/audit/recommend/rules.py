@@ -57,7 +57,6 @@ NOT_PROTECTIVE = {
     "temperature:temperature=2": "one to one with a public setting: anyone can undo it",
     "privee-u:rho=0.1": "its intervals are public: who knows the defense gets the scores back",
     "privee-u+:rho_low=0.1,rho_high=0.9": "as PRIVEE-U: its intervals are public",
-    "ope": "encryption that keeps order is nearly a straight line: scores come back to four digits without the key",
 }
 """Never recommended, however the wishes are, and why."""
 
