@@ -169,7 +169,8 @@ def _figure(name: str, value: Value | None) -> str:
 
 
 def _unit(seconds: float) -> tuple[float, str]:
-    return next((pair for pair in ((60.0, " min"), (1.0, " s"), (1e-3, " ms")) if seconds >= pair[0]), (1e-6, " µs"))
+    units = ((3600.0, " h"), (60.0, " min"), (1.0, " s"), (1e-3, " ms"))
+    return next((unit for unit in units if seconds >= unit[0]), (1e-6, " µs"))
 
 
 def _words(name: str) -> str:

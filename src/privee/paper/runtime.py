@@ -15,7 +15,8 @@ from privee.paper.base import Result
 from privee.paper.bench import Bench
 from privee.paper.plots import Panel, draw
 from privee.paper.printed import printed
-from privee.paper.results import Account, Outcome, Row, Size, Value, quartiles
+from privee.paper.results import Account, Outcome, Row, Size, quartiles
+from privee.paper.runtime_encrypted import EFFORT, ENCRYPTED, encrypted_row, printed_times
 from privee.paper.timing import time_in_turn
 from privee.randomness import seeded
 
@@ -31,10 +32,9 @@ CONTENDERS = {
     "fh-ope": "ope",
 }
 """What is timed, and under which name the paper prints it. It does not say which of the two OPE schemes it timed."""
-ENCRYPTED = "he-top-k:k=5"
 SETTINGS: dict[Size, dict[str, Any]] = {
-    "quick": {"rounds": 15, "encrypted_rounds": 1, "encrypted_limit_seconds": 60.0},
-    "full": {"rounds": 101, "encrypted_rounds": 5, "encrypted_limit_seconds": 1800.0},
+    "quick": {"rounds": 15},
+    "full": {"rounds": 101},
 }
 
 
@@ -47,7 +47,7 @@ class Runtime(Result):
     band: ClassVar[str] = "median and the middle half of the samples"
 
     def settings(self, size: Size) -> dict[str, Any]:
-        return SETTINGS[size] | {"classes": CLASSES}
+        return SETTINGS[size] | {"classes": CLASSES, "encrypted": EFFORT[size]}
 
     def rows(self, bench: Bench) -> list[Row]:
         chosen, found = SETTINGS[bench.size], []
@@ -57,6 +57,7 @@ class Runtime(Result):
             calls = {spec: partial(defense(spec).release, scores) for spec in CONTENDERS}
             seconds = time_in_turn(calls, chosen["rounds"])
             found += [_row(classes, spec, seconds[spec], seconds[REFERENCE], key) for spec, key in CONTENDERS.items()]
+            found.append(encrypted_row(classes, scores, quartiles(seconds[REFERENCE]), bench))
         bench.progress(len(CLASSES), len(CLASSES), "timed")
         return found
 
@@ -100,14 +101,8 @@ def _row(classes: int, spec: str, seconds: list[float], reference: list[float], 
     return Row(
         where={"classes": classes, "defense": spec},
         measured={"seconds": quartiles(seconds), "times_privee_u": quartiles(ratios)},
-        printed={} if value is None else _printed(classes, value),
+        printed={} if value is None else printed_times(classes, value),
     )
-
-
-def _printed(classes: int, value: Value) -> dict[str, Value]:
-    reference = printed("runtime_by_classes", str(classes), "privee")
-    assert reference is not None  # noqa: S101 (printed for every number of classes)
-    return {"seconds": value, "times_privee_u": Value(value=value.value / reference.value)}
 
 
 def _ratios(rows: Sequence[Row], side: str) -> dict[tuple[int, str], float]:

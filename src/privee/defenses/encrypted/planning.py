@@ -52,7 +52,7 @@ def plan(
         if gap > COARSEST:
             raise SettingError(f"gap must be at most 1/16 of the bound, got {gap!r}")
     what = f"encrypted top-{min(k, n_classes - 1)} of {n_classes:,} classes"
-    refuse_if_slow(_rough_seconds(n_classes), 2 * time_limit, time_limit, what)
+    refuse_if_slow(rough_seconds(n_classes), 2 * time_limit, time_limit, what)
     gaps = [gap] if gap is not None else [GAP * 2 ** (step / 2) for step in range(13)]
     for tried in gaps:
         found = find_plan(n_classes, min(k, n_classes - 1), tried, float(bound), parties)
@@ -65,7 +65,7 @@ def plan(
     )
 
 
-def _rough_seconds(n_classes: int) -> float:
+def rough_seconds(n_classes: int) -> float:
     """Before any polynomial is computed: chunks times what a chunk usually takes."""
     layout = Layout(n_classes, _DEGREE // 2)
     return layout.chunks * _TYPICAL_SWITCHES * unit_costs().key_switch * _DEGREE * math.log2(_DEGREE)

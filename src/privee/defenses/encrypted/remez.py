@@ -26,7 +26,7 @@ def sign_series(gap: float, degree: int) -> tuple[Series, float]:
     Example:
         >>> series, error = sign_series(0.5, 3)
         >>> round(error, 4)
-        0.0875
+        0.086
     """
     x = np.unique(np.r_[_dense(gap, 1.0), np.geomspace(gap, 1.0, _POINTS)].clip(gap, 1.0))
     return _remez(x, np.ones_like(x), range(1, degree + 1, 2))
