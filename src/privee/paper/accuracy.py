@@ -22,6 +22,8 @@ DATASETS: dict[Size, tuple[str, ...]] = {
     "full": ("mnist", "cifar10", "cifar100", "drive", "adult"),
 }
 SEEDS: dict[Size, int] = {"quick": 3, "full": 10}
+FEW_ROWS = 200
+"""If two releases of so many rows are the same, all are: one is enough."""
 EXACT = ("privee-u", "privee-u+", "ope")
 
 
@@ -86,9 +88,10 @@ def _changes(bench: Bench, case: Case) -> list[Row]:
 
 def _change(spec: str, scores: NDArray[np.float64], labels: NDArray[np.int64], seeds: int) -> Value:
     made, before = defense(spec), (scores.argmax(axis=1) == labels).mean()
+    some = [made.release(scores[:FEW_ROWS], draws=seeded(seed, "accuracy", spec)) for seed in (0, 1)]
     after = [
         (made.release(scores, draws=seeded(seed, "accuracy", spec)).argmax(axis=1) == labels).mean()
-        for seed in range(seeds)
+        for seed in range(1 if np.array_equal(*some) else seeds)
     ]
     return mean_interval([100.0 * float(value - before) for value in after])
 
