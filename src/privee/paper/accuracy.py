@@ -88,10 +88,10 @@ def _changes(bench: Bench, case: Case) -> list[Row]:
 
 def _change(spec: str, scores: NDArray[np.float64], labels: NDArray[np.int64], seeds: int) -> Value:
     made, before = defense(spec), (scores.argmax(axis=1) == labels).mean()
-    some = [made.release(scores[:FEW_ROWS], draws=seeded(seed, "accuracy", spec)) for seed in (0, 1)]
+    one, other = (made.release(scores[:FEW_ROWS], draws=seeded(seed, "accuracy", spec)) for seed in (0, 1))
     after = [
         (made.release(scores, draws=seeded(seed, "accuracy", spec)).argmax(axis=1) == labels).mean()
-        for seed in range(1 if np.array_equal(*some) else seeds)
+        for seed in range(1 if np.array_equal(one, other) else seeds)
     ]
     return mean_interval([100.0 * float(value - before) for value in after])
 
