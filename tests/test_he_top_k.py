@@ -473,3 +473,17 @@ def test_importing_privee_loads_no_encryption():
     code = "import privee, sys; privee.defense('he-top-k').guarantee(10); print('tenseal' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)  # noqa: S603
     assert shown.stdout.strip() == "False"
+
+
+def test_a_release_shows_progress_and_its_parameters():
+    from privee.defenses.progress import watched
+
+    seen = []
+    defense = privee.defense("he-top-k:k=1,gap=0.0625")
+    with watched(lambda done, of: seen.append((done, of))):
+        defense.release([[0.7, 0.2, 0.1]])
+    assert seen[-1][0] == seen[-1][1] > 1
+    before = len(seen)
+    defense.release([[0.7, 0.2, 0.1]])
+    assert len(seen) == before
+    assert "128" in defense.parameters(3)

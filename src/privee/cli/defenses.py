@@ -23,7 +23,9 @@ def defenses(
     """
     shown = [make_defense(spec)] if spec else [make_defense(c.example or c.name) for c in known_defenses().values()]
     if as_json:
-        print_json([_as_dict(one, classes) for one in shown])
+        print_json(
+            [_as_dict(one, classes) | ({"parameters": one.parameters(classes)} if spec else {}) for one in shown]
+        )
     elif spec:
         _detail(shown[0], classes)
     else:
@@ -64,3 +66,5 @@ def _detail(one: Defense, classes: int) -> None:
             out.print(f"{text}: {line}")
     for name, value in guarantee.figures.items():
         out.print(f"  {name.replace('_', ' ')}: {value:.4g}")
+    if parameters := one.parameters(classes):
+        out.print(parameters, markup=False)

@@ -10,6 +10,7 @@ import typer
 from privee.cli.output import out, print_json, progress_bar
 from privee.data.protect import Summary, protect_file
 from privee.defenses import defense as make_defense
+from privee.defenses.progress import watched
 from privee.randomness import seeded
 
 
@@ -35,7 +36,7 @@ def protect(
     Example: `privee protect scores.csv --defense privee-u:rho=0.1 --out releases.csv`
     """
     chosen = make_defense(defense)
-    with progress_bar(f"protecting {file.name}") as progress:
+    with progress_bar(f"protecting {file.name}") as progress, watched(progress):
         summary = protect_file(
             file,
             out_file,

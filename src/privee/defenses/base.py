@@ -119,6 +119,10 @@ class Defense(ABC):
         estimate = self._estimate(rows.astype(np.float64)) if rows.size else rows
         return form.restore(estimate.astype(rows.dtype, copy=False))
 
+    def parameters(self, n_classes: int) -> str:
+        """What this defense works out for this many classes, such as security parameters; most have nothing to say."""
+        return ""
+
     def public_copy(self) -> Defense:
         """What an attacker can run by itself: the same public settings without secrets, and without long waits."""
         return self

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.defenses.base import Defense, Guarantee, check_positive, check_whole
+from privee.defenses.progress import watcher
 from privee.defenses.ranking_only import expected_scores_by_rank
+from privee.errors import PriveeError
 from privee.randomness import Draws
 from privee.scores import ranking
 from privee.scores.forms import Floats
@@ -55,7 +57,7 @@ class EncryptedTopK(Defense):
         if not len(rows):
             return rows.copy()
         n_classes = rows.shape[1]
-        found = self._session(len(rows), n_classes).run(self.logits(rows)[None])
+        found = self._session(len(rows), n_classes).run(self.logits(rows)[None], watcher())
         values = [released_values((*one.groups, one.undecided_classes), n_classes) for one in found]
         return np.array(values).astype(rows.dtype)
 
@@ -84,6 +86,15 @@ class EncryptedTopK(Defense):
         order = ranking(scores)[:, : min(self.k, scores.shape[1] - 1)]
         groups = [tuple((c,) for c in row) for row in order.tolist()]
         return np.array([released_values(one, scores.shape[1]) for one in groups]).astype(scores.dtype)
+
+    def parameters(self, n_classes: int) -> str:
+        """Security parameters and costs for this many classes."""
+        from privee.defenses.encrypted.planning import plan
+
+        try:
+            return str(plan(n_classes, self.k, bound=self.bound, gap=self.gap or None, time_limit=self.time_limit))
+        except PriveeError as error:  # it would take too long, or TenSEAL is missing
+            return str(error)
 
     def public_copy(self) -> EncryptedTopK:
         """The same release without the encryption, with every comparison decided."""
