@@ -310,3 +310,17 @@ def test_attacks_that_make_no_sense_say_why(case):
     short = JointModel(lambda own, unknown: own[:, :9], **sizes)
     with pytest.raises(privee.PriveeError, match="expected 10 classes"):
         short.logits(view.own, torch.zeros(898, 8))
+
+
+def test_a_view_holds_a_public_copy_of_the_defense():
+    defense = privee.OrderPreservingEncryption(seed=1)
+    columns = torch.rand(4, 3, dtype=torch.float64)
+    model = JointModel(
+        lambda own, unknown: own @ torch.ones(3, 2).double(), own_columns=3, unknown_columns=1, n_classes=2
+    )
+    releases = torch.from_numpy(defense.release(np.full((4, 2), 0.5)))[None]
+    view = AttackerView(columns, model, releases, defense, adaptive=True)
+    assert view.defense is not defense
+    assert view.defense.seed is None
+    simulated = view.simulate(torch.tensor([[0.3, 0.7]], dtype=torch.float64), 0).release
+    assert not np.array_equal(simulated.numpy(), defense.release(np.array([[0.3, 0.7]])))

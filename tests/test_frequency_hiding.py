@@ -427,3 +427,20 @@ def test_the_shared_guarantee_says_so(shared):
     guarantee = shared.guarantee(10)
     assert guarantee.epsilon is None
     assert any("nearly every score" in line for line in guarantee.not_covered)
+
+
+def test_an_attackers_copy_leaves_the_state_alone(tmp_path):
+    key, state = tmp_path / "key", tmp_path / "state"
+    key.write_bytes(privee.new_key())
+    key.chmod(0o600)
+    holder = FrequencyHidingEncryption(str(state), str(key))
+    scores = softmax_rows(20, 5)
+    holder.release(scores)
+    before = state.read_bytes()
+    copy = holder.public_copy()
+    made = copy.release(scores)
+    assert state.read_bytes() == before
+    assert (privee.ranking(made) == privee.ranking(scores)).all()
+    key.unlink()  # and it needs no key
+    copy.release(scores)
+    assert FrequencyHidingEncryption().public_copy() == FrequencyHidingEncryption()

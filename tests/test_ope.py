@@ -393,3 +393,23 @@ def test_the_guarantee_is_plain():
     assert guarantee.proven.startswith("none about magnitudes")
     assert guarantee.epsilon is None
     assert guarantee.figures["bits_given_away"] == pytest.approx(13)
+
+
+def test_an_attackers_copy_has_a_key_of_its_own(tmp_path):
+    """What an attacker simulates with must tell nothing of the key in use."""
+    file = tmp_path / "key"
+    file.write_bytes(privee.new_key())
+    file.chmod(0o600)
+    scores = softmax_rows(20, 5)
+    for holder in (
+        OrderPreservingEncryption(),
+        OrderPreservingEncryption(seed=1),
+        privee.defense(f"ope:key_file={file}"),
+    ):
+        copy = holder.public_copy()
+        assert not np.array_equal(copy.release(scores), holder.release(scores))
+        assert (copy.plaintext_bits, copy.ciphertext_bits) == (holder.plaintext_bits, holder.ciphertext_bits)
+        assert (copy.key_file, copy.seed) == (None, None)
+        np.testing.assert_array_equal(
+            copy.estimate_scores(holder.release(scores)), holder.estimate_scores(holder.release(scores))
+        )
