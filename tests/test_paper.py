@@ -186,6 +186,14 @@ def test_an_account_counts_what_is_met() -> None:
     assert "1 within 15% of our feature MSE" in compare([_row("a", 9.0, 0.05)]).measured
 
 
+def test_an_account_says_if_the_attack_is_worthless_undefended() -> None:
+    def undefended(share: float) -> Row:
+        return Row(where={"defense": "none", "attacker": "naive"}, measured={"guess_normalised": Value(value=share)})
+
+    assert "3 to 30 times as much as a guess" in compare([undefended(3.0), undefended(30.0)]).reason
+    assert compare([undefended(0.4), undefended(30.0)]).reason == ""
+
+
 def test_specs_are_written_as_audits_write_them() -> None:
     from privee.defenses import defense
 

@@ -104,7 +104,7 @@ def compare(rows: Sequence[Row]) -> Account:
     """How many printed figures are met by our confidence residual, and how many by the feature MSE."""
     both = [row for row in rows if "confidence_residual" in row.printed]
     if not both:
-        return Account(agrees=None, printed="nothing for these models", measured=f"{len(rows)} rows")
+        return Account(agrees=None, printed="nothing", measured=f"{len(rows)} rows", reason=_undefended(rows))
     as_residual, as_features = (sum(_met(row, figure) for row in both) for figure in FIGURES[:2])
     return Account(
         agrees=as_residual == len(both),
@@ -113,6 +113,23 @@ def compare(rows: Sequence[Row]) -> Account:
             f"{as_residual} of them lie within {CLOSE:.0%} of our confidence residual, "
             f"{as_features} within {CLOSE:.0%} of our feature MSE"
         ),
+        reason=_undefended(rows),
+    )
+
+
+def _undefended(rows: Sequence[Row]) -> str:
+    """What the attack is worth where nothing stands in its way."""
+    left = [
+        row.measured["guess_normalised"].value
+        for row in rows
+        if (row.where.get("defense"), row.where.get("attacker")) == ("none", "naive")
+        and "guess_normalised" in row.measured
+    ]
+    if not left or min(left) < 1:
+        return ""
+    return (
+        f"Even undefended this attack errs {min(left):.2g} to {max(left):.2g} times as much as a guess without any "
+        "release, so its figures measure how far scores were moved, not what the columns keep."
     )
 
 
