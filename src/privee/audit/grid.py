@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from privee.attacks import attack as make_attack
 from privee.audit.cards import make_cards
@@ -20,6 +17,7 @@ from privee.audit.results import Audit, Finding
 from privee.audit.store import Store
 from privee.audit.subject import Sample, Subject
 from privee.audit.task import Task, guess_findings, handout, task_key
+from privee.audit.threads import one_thread
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError
 from privee.version import __version__
@@ -182,17 +180,6 @@ def _held(store: Store, task: Task) -> Finding:
     finding = store.get(task.key)
     assert finding is not None  # noqa: S101 (every task has run)
     return finding
-
-
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Small products gain nothing from more threads, and lose much where other work shares the machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _check_names(subjects: Sequence[Subject]) -> None:

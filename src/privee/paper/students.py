@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections.abc import Iterator
 
@@ -11,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from privee.audit.threads import one_thread
 from privee.vfl.seeds import batches, build
 
 HIDDEN = 64
@@ -32,7 +32,7 @@ def distil(columns: Features, targets: NDArray[np.float64], seed: int) -> nn.Mod
         ),
     )
     optimizer = torch.optim.Adam(student.parameters(), lr=LEARNING_RATE, fused=True)
-    with _one_thread():
+    with one_thread():
         for rows in _batches(len(inputs), seed):
             loss = -(wanted[rows] * student(inputs[rows])).sum(dim=1).mean()
             optimizer.zero_grad()
@@ -52,14 +52,3 @@ def _batches(count: int, seed: int) -> Iterator[Tensor]:
     """As many batches as there are steps, epoch after epoch."""
     epochs = (batches(torch.arange(count), BATCH, seed, epoch) for epoch in itertools.count())
     return itertools.islice(itertools.chain.from_iterable(epochs), STEPS)
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """So small a network gains nothing from a second thread, and loses much where other work wants it."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
