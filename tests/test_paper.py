@@ -227,6 +227,16 @@ def test_timing_sees_which_call_is_slower() -> None:
     assert min(found["long"]) > 0.02 > min(found["short"]) > 0.001  # a busy machine only ever adds time
 
 
+def test_run_times_without_encryption(bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("privee.paper.runtime_encrypted.find_spec", lambda name: None)
+    monkeypatch.setattr("privee.paper.runtime.CLASSES", (10,))
+    outcome = measure(find_result("runtime"), bench)
+    (left_out,) = [row for row in outcome.rows if row.where["defense"].startswith("he-top-k")]
+    assert (left_out.measured, left_out.note) == ({}, "not run: pip install 'privee[baselines]'")
+    assert outcome.account.agrees is True
+    assert save_outcome(outcome, tmp_path)["picture"].stat().st_size > 10_000
+
+
 # ----------------------------------------------------------------------------------------------------- the command
 
 

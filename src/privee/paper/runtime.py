@@ -62,7 +62,8 @@ class Runtime(Result):
         return found
 
     def account(self, rows: Sequence[Row]) -> Account:
-        ours, theirs = _ratios(rows, "measured"), _ratios(rows, "printed")
+        ours = _ratios(rows, "measured")
+        theirs = {case: ratio for case, ratio in _ratios(rows, "printed").items() if case in ours}
         same_order = all(ours[case] > 1 for case in theirs)
         return Account(
             agrees=same_order,
@@ -74,7 +75,9 @@ class Runtime(Result):
     def figure(self, outcome: Outcome) -> Figure | None:
         series = {
             spec: [
-                (row.where["classes"], row.measured["seconds"]) for row in outcome.rows if row.where["defense"] == spec
+                (row.where["classes"], row.measured["seconds"])
+                for row in outcome.rows
+                if row.where["defense"] == spec and row.measured
             ]
             for spec in (*CONTENDERS, ENCRYPTED)
         }

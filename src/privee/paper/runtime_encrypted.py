@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,11 @@ EFFORT: dict[Size, dict[str, Any]] = {
 
 def encrypted_row(classes: int, scores: NDArray[np.float64], reference: Value, bench: Bench) -> Row:
     """Seconds for one vector with keys already made; an estimate, and a note, if that takes too long."""
+    value = printed("runtime_by_classes", str(classes), "he_top5")
+    theirs = {} if value is None else printed_times(classes, value)
+    where = {"classes": classes, "defense": ENCRYPTED}
+    if find_spec("tenseal") is None:
+        return Row(where=where, measured={}, printed=theirs, note="not run: pip install 'privee[baselines]'")
     effort = EFFORT[bench.size]
     made = defense(f"{ENCRYPTED},time_limit={effort['limit_seconds']}")
     bench.progress(0, effort["rounds"], f"encrypted top-5 of {classes:,} classes")
@@ -36,12 +42,11 @@ def encrypted_row(classes: int, scores: NDArray[np.float64], reference: Value, b
         note = "" if classes <= FEW else "one run, planning and keys included"
     except PriveeError:  # refused up front
         seconds, note = Value(value=rough_seconds(classes)), "estimated, not run"
-    value = printed("runtime_by_classes", str(classes), "he_top5")
     ratio = Value(value=seconds.value / reference.value, count=seconds.count)
     return Row(
-        where={"classes": classes, "defense": ENCRYPTED},
+        where=where,
         measured={"seconds": seconds, "times_privee_u": ratio},
-        printed={} if value is None else printed_times(classes, value),
+        printed=theirs,
         note=note,
     )
 
