@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 import privee
 from privee.data.datasets import Dataset
 from privee.data.partition import split_columns, split_image
-from privee.vfl.experiment import open_run, train_run
+from privee.vfl.experiment import describe_parties, open_run, train_run
 from privee.vfl.joint_data import JointData, from_dataset, from_tables
 from privee.vfl.runs import RunFolder
 from privee.vfl.training import TrainingSettings
@@ -107,9 +107,35 @@ def test_each_party_has_its_own_file(tmp_path):
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert set(config["files"]) == {
         "parties/active/model.safetensors",
+        "parties/active/party.json",
         "parties/passive-1/model.safetensors",
+        "parties/passive-1/party.json",
         "coordinator/model.safetensors",
     }
+
+
+def test_each_party_is_described_for_itself_alone(tmp_path):
+    data = small()
+    train_run(tmp_path / "run", data, "mlp", SETTINGS)
+    files = {name: tmp_path / "run" / "parties" / name / "party.json" for name in data.columns}
+    told = {name: json.loads(file.read_text()) for name, file in files.items()}
+    common = {"format": 1, "model": "mlp", "shape": [5], "n_classes": 3, "dataset": "tiny", "seed": 0}
+    for name, first in (("active", 0), ("passive-1", 5)):
+        part = {"name": name, "features": list(range(first, first + 5)), "shape": [5]}
+        assert told[name] == common | {"party": name, "active": first == 0, "part": part}
+    # A run from before these files: they are written once, with checksums, and never replaced.
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    before = {name: file.read_bytes() for name, file in files.items()}
+    for file in files.values():
+        file.unlink()
+        del config["files"][str(file.relative_to(tmp_path / "run"))]
+    (tmp_path / "run" / "config.json").write_text(json.dumps(config))
+    assert describe_parties(tmp_path / "run") == list(files.values())
+    assert {name: file.read_bytes() for name, file in files.items()} == before
+    assert describe_parties(tmp_path / "run") == []
+    files["active"].write_text("{}")
+    with pytest.raises(privee.PriveeError, match="is damaged"):
+        RunFolder.open(tmp_path / "run").check_files()
 
 
 def test_damage_and_other_versions_are_told(tmp_path, monkeypatch):

@@ -11,10 +11,13 @@ from privee.cli import (
     attack,
     audit,
     budget,
+    certs,
     data,
     defenses,
     demo,
+    gateway,
     paper,
+    party,
     predict,
     protect,
     recommend,
@@ -48,6 +51,9 @@ app.add_typer(paper.app, name="paper")
 app.command("attack")(attack.attack)
 app.command("audit")(audit.audit)
 app.command("recommend")(recommend.recommend)
+app.add_typer(gateway.app, name="gateway")
+app.add_typer(party.app, name="party")
+app.add_typer(certs.app, name="certs")
 
 
 def _version(wanted: bool) -> None:
@@ -77,7 +83,7 @@ def run() -> int:
     except ModuleNotFoundError as error:  # an extra that is not installed; a missing part of privee itself is a bug
         if (error.name or "privee").startswith("privee"):
             raise
-        print_error(f"this command needs {error.name}: pip install 'privee[audit]'")
+        print_error(f"this command needs {error.name}: pip install 'privee[all]'")
         return BAD_INPUT
     except (PriveeError, OSError) as error:
         print_error(_words(error))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ import torch
 
 from privee.data.datasets import Dataset, load_dataset
 from privee.data.partition import Partition, split_columns, split_image
+from privee.data.tables import Preprocessing
 from privee.errors import PriveeError
 from privee.vfl.federation import LocalFederation, make_models
 from privee.vfl.joint_data import JointData, from_dataset, new_rows
@@ -19,6 +20,7 @@ from privee.vfl.runs import RunFolder, read_json, write_json
 from privee.vfl.training import OnStep, TrainingSettings, train
 
 How = Literal["contiguous", "random", "strips"]
+PARTY_FORMAT = 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +62,8 @@ def train_run(
     for party, files in data.private.items():
         for name, value in files.items():
             write_json(run.part(party) / name, value)
+    for party, about in party_files(run.config, data.shapes).items():
+        write_json(run.part(party) / "party.json", about)
     progress = train(
         federation.coordinator, federation.learners, torch.from_numpy(data.train), settings, keeper=run, on_step=on_step
     )
@@ -88,6 +92,46 @@ def open_run(
     federation = _federation(data, config["model"], config["training"]["seed"])
     run.load_weights(federation.learners)
     return federation, data
+
+
+def party_files(config: Mapping[str, Any], shapes: Mapping[str, Sequence[int]]) -> dict[str, dict[str, Any]]:
+    """What each party must know to serve its part alone, by party; nothing about another party's columns."""
+    source, seed = config["data"], config["training"]["seed"]
+    files: dict[str, dict[str, Any]] = {}
+    for place, (name, shape) in enumerate(shapes.items()):
+        about: dict[str, Any] = {"format": PARTY_FORMAT, "party": name, "active": place == 0}
+        about |= {"model": config["model"], "shape": list(shape), "n_classes": len(config["classes"])}
+        if "tables" in source:
+            about["id_column"] = source["tables"]["id_columns"][name]
+        elif "partition" in source:
+            part = source["partition"]["parts"][place]
+            about |= {"dataset": source["dataset"], "seed": seed, "part": part}
+        files[name] = about
+    return files
+
+
+def describe_parties(path: Path) -> list[Path]:
+    """Write the `party.json` files of a run that was trained before there were any."""
+    run = RunFolder.open(path)
+    run.check_files()
+    noted, written = run.config["files"], []
+    for party, about in party_files(run.config, _saved_shapes(run)).items():
+        file = run.part(party) / "party.json"
+        if file.relative_to(path).as_posix() not in noted:
+            write_json(file, about)
+            written.append(file)
+    run.note_files()
+    return written
+
+
+def _saved_shapes(run: RunFolder) -> dict[str, tuple[int, ...]]:
+    """The shape of one row at each party, from what the run holds."""
+    config = run.config
+    if "partition" in config["data"]:
+        partition = Partition.from_dict(config["data"]["partition"])
+        return {part.name: part.shape for part in partition.parts}
+    saved = {name: _private(run, name)["preprocessing.json"] for name in config["parties"]}
+    return {name: (len(Preprocessing.from_dict(one).feature_names),) for name, one in saved.items()}
 
 
 def _federation(data: JointData, model: str, seed: int) -> LocalFederation:

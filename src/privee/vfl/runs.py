@@ -2,7 +2,7 @@
 
     config.json               what was trained, on what, how; checksums of the weights once finished
     metrics.jsonl             one line per epoch
-    parties/NAME/             that party's part: model.safetensors, and for own tables its preprocessing
+    parties/NAME/             that party's part: party.json (what it is), model.safetensors, own tables' preprocessing
     coordinator/              the top: model.safetensors
     checkpoint/               while training: last state of every role; gone when finished
 
@@ -83,9 +83,13 @@ class RunFolder:
         """Write the final weights and their checksums; the checkpoint is no longer needed."""
         for role, learner in learners.items():
             save_tensors(self._weights(role), learner.weights(), role)
+        self.note_files()
+        shutil.rmtree(self.path / "checkpoint", ignore_errors=True)
+
+    def note_files(self) -> None:
+        """Write down the checksums of all parts: from now on they may not change."""
         files = {str(f.relative_to(self.path)): _sha256(f) for f in sorted(self.path.glob("**/*")) if _is_kept(f)}
         write_json(self.path / "config.json", self.config | {"files": files})
-        shutil.rmtree(self.path / "checkpoint", ignore_errors=True)
 
     def load_weights(self, learners: Mapping[str, Learner]) -> None:
         """Put the final weights back."""
@@ -174,7 +178,7 @@ def read_json(path: Path) -> Any:
 
 
 def _is_kept(file: Path) -> bool:
-    return file.is_file() and file.name in {"model.safetensors", "preprocessing.json", "labels.json"}
+    return file.is_file() and file.name in {"model.safetensors", "party.json", "preprocessing.json", "labels.json"}
 
 
 def _sha256(path: Path) -> str:

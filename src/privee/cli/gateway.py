@@ -1,0 +1,129 @@
+"""`privee gateway`."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privee.cli.output import err, out
+from privee.defenses import defense as make_defense
+from privee.errors import PriveeError
+
+app = typer.Typer(no_args_is_help=True, help="Serve protected predictions of a joint model over HTTP.")
+
+
+@app.command("serve")
+def serve(
+    run: Annotated[Path, typer.Argument(help="A finished run folder: config.json and coordinator/ are read.")],
+    defense: Annotated[str, typer.Option("--defense", "-d", help="What is released; `none` for the raw scores.")],
+    party: Annotated[list[str], typer.Option(help="Where a party listens: NAME=HOST:PORT, repeatable.")],
+    ledger: Annotated[str, typer.Option(envvar="PRIVEE_LEDGER_URL", help="Database.")] = "sqlite:///ledger.db",
+    ledger_key: Annotated[Path, typer.Option(envvar="PRIVEE_LEDGER_KEY", help="Its key file.")] = Path("ledger.key"),
+    certs: Annotated[Path | None, typer.Option(help="Folder made by `privee certs init`.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the model; default: the run folder's.")] = None,
+    releases: Annotated[int | None, typer.Option(min=1, help="Releases that each entity may give.")] = None,
+    within: Annotated[float | None, typer.Option(help="Or from the paper's corollary: share of a score ...")] = None,
+    probability: Annotated[float | None, typer.Option("-p", help="... that may be hit with this chance.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Or a total epsilon (for ordered-dp).")] = None,
+    delta: Annotated[float, typer.Option(help="Above 0: advanced composition where it allows more.")] = 0.0,
+    window_days: Annotated[float | None, typer.Option(help="Start counting anew after this; default: never.")] = None,
+    repeatable: Annotated[bool, typer.Option(help="Answer an identical query identically, uncharged.")] = False,
+    uncounted: Annotated[bool, typer.Option(help="Answer without counting. For experiments alone.")] = False,
+    deadline: Annotated[float, typer.Option(help="Seconds for the parties to answer, retries included.")] = 2.0,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 picks a free one.")] = 8080,
+    tls: Annotated[bool | None, typer.Option("--tls/--no-tls", help="HTTPS; default: unless on loopback.")] = None,
+    max_body: Annotated[int, typer.Option(help="Largest request in bytes.")] = 4 << 20,
+    max_entities: Annotated[int, typer.Option(help="Most entities in one request.")] = 4096,
+    ready_file: Annotated[Path | None, typer.Option(help="Written when ready: JSON with url and pid.")] = None,
+) -> None:
+    """Answer predictions with releases, each counted in the ledger before it leaves.
+
+    Example: `privee gateway serve runs/risk -d ordered-dp:epsilon=1 --epsilon 10 --party bank=127.0.0.1:7001 --party
+    shop=127.0.0.1:7002`
+    """
+    from privee.gateway.serve import serve as work
+    from privee.gateway.settings import GatewaySettings
+
+    settings = GatewaySettings(
+        run=run,
+        parties=_addresses(party),
+        defense=make_defense(defense),
+        ledger_url=ledger,
+        ledger_key=ledger_key,
+        name=name,
+        certs=certs,
+        repeatable=repeatable,
+        counted=not uncounted,
+        releases=releases,
+        within=within,
+        probability=probability,
+        epsilon=epsilon,
+        delta=delta,
+        window=None if window_days is None else round(window_days * 86_400),
+        deadline=deadline,
+        host=host,
+        port=port,
+        tls=tls,
+        max_body=max_body,
+        max_entities=max_entities,
+    )
+    work(settings, ready_file=ready_file, announce=lambda url: err.print(f"privee gateway on {url}"))
+
+
+def _addresses(given: list[str]) -> dict[str, str]:
+    found = dict(part.partition("=")[::2] for part in given)
+    if len(found) < len(given) or not all(found.values()):
+        raise PriveeError("name each party once, as --party NAME=HOST:PORT")
+    return found
+
+
+@app.command("demo")
+def demo(
+    folder: Annotated[Path | None, typer.Option(help="Keep everything here; default: a temporary folder.")] = None,
+    defense: Annotated[str, typer.Option("--defense", "-d", help="What is released.")] = "ordered-dp:epsilon=1",
+    releases: Annotated[int, typer.Option(min=1, help="Releases that each entity may give.")] = 10,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 picks a free one.")] = 8080,
+    once: Annotated[bool, typer.Option(help="Ask once, show the answer and stop.")] = False,
+) -> None:
+    """Start a coordinator and two parties as separate processes, on bundled data; Ctrl-C ends all of them.
+
+    Example: `privee gateway demo`
+    """
+    import contextlib
+    import tempfile
+
+    from privee.gateway.demo import make_world, running
+
+    with contextlib.ExitStack() as stack:
+        place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="privee-")))
+        place.mkdir(parents=True, exist_ok=True)
+        world = make_world(place, err.print)
+        options = ("--defense", defense, "--releases", str(releases), "--port", str(port))
+        gateway, _ = stack.enter_context(running(world, options, err.print))
+        keys = {role: world.api_key(role) for role in ("consumer", "auditor")}
+        _show_demo(gateway.ready["url"], keys)
+        while not once and gateway.alive:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                gateway.wait(1.0)
+
+
+def _show_demo(url: str, keys: dict[str, str]) -> None:
+    """One answer, and how to go on."""
+    from privee.client import Client
+
+    with Client(url, keys["consumer"]) as client:
+        release = client.infer(["17", "42"])
+    out.print(f"\n[bold]A release for the entities 17 and 42[/bold] ({release.defense}):")
+    out.print("\n".join("  " + " ".join(f"{value:.3f}" for value in row) for row in release), highlight=False)
+    out.print(f"Each can be asked about {release.remaining} more times.\n")
+    out.print("[bold]Ask yourself:[/bold]")
+    body = '{"inputs": [{"name": "entities", "shape": [1], "datatype": "BYTES", "data": ["17"]}]}'
+    command = f"curl -s {url}/v2/models/digits/infer -H 'Authorization: Bearer {keys['consumer']}' -d '{body}'"
+    print(command)
+    out.print(f"\n[bold]Look at the ledger:[/bold] {url}/ui, with the auditor's key")
+    print(keys["auditor"])
+    out.print(f"\nThe routes: {url}/docs. Ctrl-C ends all three processes.")

@@ -1,0 +1,67 @@
+"""`privee party`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privee.cli.output import out, print_json
+
+app = typer.Typer(help="Serve one party's part of a joint model.", no_args_is_help=True)
+
+
+@app.command()
+def serve(
+    folder: Annotated[Path, typer.Argument(help="The party's folder in a run: runs/RUN/parties/NAME.")],
+    data: Annotated[
+        str,
+        typer.Option(
+            envvar="PRIVEE_PARTY_DATA",
+            help="Its columns: a CSV or Parquet file, postgresql://... or sqlite:///FILE, or `dataset`.",
+        ),
+    ],
+    table: Annotated[str | None, typer.Option(help="With a database: the table, or SCHEMA.TABLE.")] = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="The id column, if it is not called as in training.")
+    ] = None,
+    listen: Annotated[str, typer.Option(help="HOST:PORT; port 0 picks a free one.")] = "127.0.0.1:7001",
+    certs: Annotated[
+        Path | None, typer.Option(help="The party's folder of `privee certs init`; needed unless on loopback.")
+    ] = None,
+    ready_file: Annotated[Path | None, typer.Option(help="Write address and process id here once ready.")] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder with dataset files.")] = None,
+) -> None:
+    """Answer the gateway's questions for embeddings, from this party's own columns and weights.
+
+    Example: `privee party serve runs/risk/parties/bank --data bank.csv --listen 0.0.0.0:7001 --certs certs/bank`
+
+    From a database: `--data postgresql://reader@db/bank --table customers`. Only the needed columns are read. Logs are
+    JSON lines on standard error, without ids or values. SIGTERM stops it gracefully.
+    """
+    from privee.gateway.parties.serving import ServeSettings, serve_party
+    from privee.gateway.parties.stores import Source
+    from privee.gateway.parties.tls import TlsFiles
+
+    source = Source(data, table, id_column, data_dir)
+    tls = None if certs is None else TlsFiles.from_folder(certs)
+    serve_party(ServeSettings(folder, source, listen, tls, ready_file))
+
+
+@app.command()
+def describe(
+    run: Annotated[Path, typer.Argument(help="A finished run folder.")],
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Write the party.json files that a run of an older privee lacks.
+
+    Example: `privee party describe runs/risk`
+    """
+    from privee.vfl.experiment import describe_parties
+
+    written = [str(path) for path in describe_parties(run)]
+    if as_json:
+        print_json({"written": written})
+        return
+    out.print("\n".join(written) or f"{run}: every party is described already", markup=False, soft_wrap=True)

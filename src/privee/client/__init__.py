@@ -1,0 +1,32 @@
+"""A Python client for the gateway: `privee.Client(url, key)` and `privee.AsyncClient(url, key)`.
+
+It needs httpx (`pip install 'privee[client]'`), which is loaded when a client is made.
+"""
+
+from privee.client.async_client import AsyncClient
+from privee.client.client import Client
+from privee.client.errors import (
+    GatewayError,
+    GatewayUnavailable,
+    NotAllowed,
+    PartyFailed,
+    RateLimited,
+    Refused,
+    UnknownEntity,
+)
+from privee.client.release import NewKey, Quote, Release
+
+__all__ = [
+    "AsyncClient",
+    "Client",
+    "GatewayError",
+    "GatewayUnavailable",
+    "NewKey",
+    "NotAllowed",
+    "PartyFailed",
+    "Quote",
+    "RateLimited",
+    "Refused",
+    "Release",
+    "UnknownEntity",
+]

@@ -1,0 +1,179 @@
+"""Requests to a gateway as plain values: what is sent, and how its answer is read."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privee.client import replies
+from privee.client.release import NewKey, Quote, Release
+from privee.errors import PriveeError
+
+Result = TypeVar("Result")
+Entities = str | int | Iterable[str | int]
+COUNTED = "the ledger may have counted it"
+DONE = "it may have taken effect"
+
+
+@dataclass(frozen=True)
+class Call(Generic[Result]):
+    """One request.
+
+    Attributes:
+        method, path, body: what is sent.
+        read: makes the result from the answer's JSON.
+        effect: what may have happened if the answer is lost; empty for requests that change nothing.
+        request_id: the same for every attempt.
+    """
+
+    method: str
+    path: str
+    body: dict[str, Any] | None
+    read: Callable[[Any], Result]
+    effect: str = ""
+    request_id: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    def headers(self) -> dict[str, str]:
+        """Sent with it, besides the key."""
+        return {"x-request-id": self.request_id} | ({} if self.body is None else {"content-type": "application/json"})
+
+    def content(self) -> bytes | None:
+        """The body as ASCII, so that any text gets through; floats with the digits that give them back exactly."""
+        return None if self.body is None else json.dumps(self.body, separators=(",", ":"), allow_nan=False).encode()
+
+
+@dataclass(frozen=True)
+class Query:
+    """Checked entities and columns, as the protocol writes them; `single` if one was asked about alone."""
+
+    inputs: list[dict[str, Any]]
+    count: int
+    single: bool
+
+
+def query(entities: Entities, columns: ArrayLike | None = None) -> Query:
+    """Entities (text or whole numbers), and the active party's own columns, one row for each."""
+    single = isinstance(entities, str | Integral)
+    if isinstance(entities, bytes | bytearray | Set | Mapping):  # bytes would pass as numbers, a set has no order
+        raise PriveeError("give entities as a list of texts or whole numbers, or one of them alone")
+    given = [entities] if single or not isinstance(entities, Iterable) else entities
+    ids = [_entity(entity, position) for position, entity in enumerate(given)]
+    if not ids:
+        raise PriveeError("give one entity at least")
+    inputs: list[dict[str, Any]] = [{"name": "entities", "shape": [len(ids)], "datatype": "BYTES", "data": ids}]
+    if columns is not None:
+        inputs.append(_columns(columns, len(ids), single))
+    return Query(inputs, len(ids), single)
+
+
+def infer(model: str, asked: Query) -> Call[Release]:
+    """A release."""
+
+    def read(answer: Any) -> Release:
+        release = replies.read_release(answer, asked.count)
+        return release[0] if asked.single else release
+
+    return Call("POST", f"{_model(model)}/infer", {"inputs": asked.inputs}, read, COUNTED)
+
+
+def price(model: str, asked: Query) -> Call[Quote]:
+    """What that would cost."""
+    return Call("POST", f"{_model(model)}/price", {"inputs": asked.inputs}, replies.read_quote)
+
+
+def metadata(model: str) -> Call[dict[str, Any]]:
+    """What the model takes and gives."""
+    return Call("GET", _model(model), None, replies.read_record)
+
+
+def server() -> Call[dict[str, Any]]:
+    """Who answers."""
+    return Call("GET", "/v2", None, replies.read_record)
+
+
+def health() -> Call[bool]:
+    """Whether the gateway can answer."""
+    return Call("GET", "/v2/health/ready", None, lambda answer: bool(replies.read_record(answer).get("ready")))
+
+
+def spent(entity: str | int) -> Call[dict[str, Any]]:
+    """What an entity has given away; its id goes in the body, so that no access log has it."""
+    return Call("POST", "/ledger/spent", {"entity": _entity(entity, 0)}, replies.read_record)
+
+
+def totals() -> Call[dict[str, Any]]:
+    """Counts so far."""
+    return Call("GET", "/ledger/totals", None, replies.read_record)
+
+
+def chain() -> Call[dict[str, Any]]:
+    """Whether the audit chain is unbroken."""
+    return Call("GET", "/ledger/chain", None, replies.read_record)
+
+
+def log(last: int) -> Call[list[dict[str, Any]]]:
+    """The latest administrative acts."""
+    return Call("GET", f"/ledger/log?last={int(last)}", None, replies.read_records)
+
+
+def list_keys() -> Call[list[dict[str, Any]]]:
+    """All keys."""
+    return Call("GET", "/admin/keys", None, replies.read_records)
+
+
+def create_key(name: str, *, scopes: Iterable[str] | None, **wanted: Any) -> Call[NewKey]:
+    """Make a key; what is None is left to the gateway."""
+    if isinstance(scopes, str):
+        raise PriveeError("scopes must be a list of models' names")
+    given = wanted | {"scopes": None if scopes is None else [*scopes]}
+    body = {"name": name} | {what: value for what, value in given.items() if value is not None}
+    return Call("POST", "/admin/keys", body, replies.read_new_key, DONE)
+
+
+def revoke_key(key_id: str, reason: str) -> Call[dict[str, Any]]:
+    """Revoke a key."""
+    if not re.fullmatch(r"[0-9a-f]{8}", key_id, re.ASCII):  # a whole key, perhaps: it must not go into an address
+        raise PriveeError("a key's id has 8 hexadecimal digits: the part between the two underscores")
+    return Call("POST", f"/admin/keys/{key_id}/revoke", {"reason": reason}, replies.read_record, DONE)
+
+
+def reset(entity: str | int, reason: str) -> Call[dict[str, Any]]:
+    """Let an entity start from nothing again."""
+    body = {"entity": _entity(entity, 0), "reason": reason}
+    return Call("POST", "/admin/entities/reset", body, replies.read_record, DONE)
+
+
+def _model(name: str) -> str:
+    return f"/v2/models/{quote(name, safe='')}"
+
+
+def _entity(entity: object, position: int) -> str:
+    if isinstance(entity, str):
+        return str(entity)
+    if not isinstance(entity, bool) and isinstance(entity, Integral):
+        return str(int(entity))
+    raise PriveeError(f"the entity at position {position} is neither text nor a whole number")
+
+
+def _columns(columns: ArrayLike, count: int, single: bool) -> dict[str, Any]:
+    try:
+        given = np.asarray(columns)
+        values = given if given.dtype == np.float32 else given.astype(np.float64)
+    except (TypeError, ValueError):
+        raise PriveeError("columns must be an array of numbers, one row per entity") from None
+    values = values[None] if single and values.ndim == 1 else values
+    if values.ndim < 2 or len(values) != count:
+        raise PriveeError(f"columns must have one row for each of the {count} entities")
+    if not np.isfinite(values).all():
+        raise PriveeError("columns must hold finite numbers")
+    datatype = "FP32" if values.dtype == np.float32 else "FP64"
+    return {"name": "columns", "shape": list(values.shape), "datatype": datatype, "data": values.ravel().tolist()}

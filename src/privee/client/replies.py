@@ -1,0 +1,144 @@
+"""Answers of a gateway: read into results, or into the error that they tell of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from privee.client.errors import (
+    GatewayError,
+    GatewayUnavailable,
+    NotAllowed,
+    PartyFailed,
+    RateLimited,
+    Refused,
+    UnknownEntity,
+)
+from privee.client.release import NewKey, Quote, Release, make_release
+
+LONGEST_WORDS = 400
+REDIRECTED = "the address redirects elsewhere, and a key does not go along: give the real address"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An HTTP answer; names of headers in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        """The body's value; ValueError if it is not JSON."""
+        return json.loads(self.body)
+
+    def problem(self) -> dict[str, Any]:
+        """The gateway's own account of a failure; empty if somebody else answered, such as a proxy."""
+        try:
+            found = self.json()
+        except ValueError:
+            return {}
+        return found if isinstance(found, dict) and isinstance(found.get("code"), str) else {}
+
+    @property
+    def code(self) -> str:
+        """The gateway's short word for a failure."""
+        return str(self.problem().get("code", ""))
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds that the gateway asks us to wait."""
+        text = self.headers.get("retry-after", "")
+        return float(text) if text.isascii() and text.isdigit() else None
+
+
+def error_of(reply: Reply, *, effect: str, request_id: str) -> GatewayError:
+    """What a failed request's answer means; `effect` as in Call."""
+    problem = reply.problem()
+    code, status = reply.code, reply.status
+    words = _one_line(problem.get("error")) or f"the gateway answered with HTTP status {status}"
+    about: dict[str, Any] = {"status": status, "code": code, "request_id": request_id}
+    if code == "ledger":
+        return Refused(words, _details(problem.get("refused")), **about)
+    if code == "unknown-entity":
+        return UnknownEntity(words, _positions(problem.get("positions")), **about)
+    if status == 429:
+        return RateLimited(words, reply.retry_after, **about)
+    if status >= 500 and not code.startswith("party-"):
+        return _unavailable(words, effect, about)
+    kind = NotAllowed if status in {401, 403} else PartyFailed if status >= 500 else GatewayError
+    return kind(REDIRECTED if 300 <= status < 400 else words, **about)
+
+
+def unreadable(effect: str, request_id: str, status: int) -> GatewayUnavailable:
+    """An answer that says all is well and cannot be read."""
+    about = {"status": status, "code": "", "request_id": request_id}
+    return _unavailable("the answer is not a privee gateway's", effect, about)
+
+
+def read_release(answer: Any, count: int) -> Release:
+    """The release for `count` entities; ValueError and its like if it is none."""
+    tensor = next(output for output in answer["outputs"] if output["name"] == "release")
+    rows, classes = tensor["shape"]
+    values = np.array(tensor["data"], dtype=np.float64)  # JSON carries doubles exactly: shortest digits, read back
+    if tensor["datatype"] != "FP64" or rows != count or not np.isfinite(values).all():
+        raise ValueError("not a release")
+    said = answer["parameters"]
+    return make_release(
+        values.reshape(rows, classes),
+        release_id=str(said["release_id"]),
+        remaining=None if said["remaining"] < 0 else int(said["remaining"]),
+        charged=int(said["charged"]),
+        defense=str(said["defense"]),
+        model_version=str(answer["model_version"]),
+    )
+
+
+def read_quote(answer: Any) -> Quote:
+    """A price."""
+    return Quote(*(answer[name] for name in Quote.__dataclass_fields__))
+
+
+def read_new_key(answer: Any) -> NewKey:
+    """A key that was made."""
+    record = read_record(answer)
+    return NewKey({name: value for name, value in record.items() if name != "key"}, str(record["key"]))
+
+
+def read_record(answer: Any) -> dict[str, Any]:
+    """A JSON object."""
+    if not isinstance(answer, dict):
+        raise TypeError("not an object")
+    return answer
+
+
+def read_records(answer: Any) -> list[dict[str, Any]]:
+    """A list of JSON objects."""
+    if not isinstance(answer, list):
+        raise TypeError("not a list")
+    return [read_record(item) for item in answer]
+
+
+def _unavailable(words: str, effect: str, about: dict[str, Any]) -> GatewayUnavailable:
+    said = f"{words}; {effect} (request id {about['request_id']})" if effect else words
+    return GatewayUnavailable(said, maybe_counted=bool(effect), **about)
+
+
+def _details(refused: Any) -> dict[str, Any]:
+    given = refused if isinstance(refused, dict) else {}
+    numbers = {name: given[name] for name in ("asked", "spent", "limit") if isinstance(given.get(name), dict)}
+    return numbers | {"positions": _positions(given.get("positions"))}
+
+
+def _positions(given: Any) -> list[int]:
+    return [place for place in given if isinstance(place, int)] if isinstance(given, list) else []
+
+
+def _one_line(words: object) -> str:
+    """A server's words without line breaks or anything that a terminal would act on."""
+    text = " ".join(words.split()) if isinstance(words, str) else ""
+    return "".join(letter for letter in text if letter.isprintable())[:LONGEST_WORDS]

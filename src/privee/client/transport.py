@@ -1,0 +1,132 @@
+"""The only part that touches the network: httpx, once with and once without await."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from os import PathLike
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from privee.client.address import check_address, check_api_key
+from privee.client.calls import Call
+from privee.client.plan import Failure, Outcome, Plan, Result
+from privee.client.replies import Reply
+from privee.errors import PriveeError
+from privee.version import __version__
+
+Verify = bool | str | PathLike[str]
+
+
+def load_httpx() -> ModuleType:
+    """The optional package, or one line that says how to get it."""
+    try:
+        import httpx
+    except ModuleNotFoundError:
+        raise PriveeError("the client needs httpx: pip install 'privee[client]'") from None
+    return httpx
+
+
+def options(url: str, key: str | None, *, timeout: float, verify: Verify, allow_plain: bool) -> dict[str, Any]:
+    """Settings for httpx.Client or httpx.AsyncClient."""
+    if isinstance(timeout, bool) or not 0 < timeout <= 3600:
+        raise PriveeError("timeout must be above 0 and at most 3600 seconds")
+    address = check_address(url, allow_plain=allow_plain)
+    secured = address.startswith("https:")
+    return {
+        "base_url": address,
+        "headers": {"authorization": f"Bearer {check_api_key(key)}", "user-agent": f"privee/{__version__}"},
+        "timeout": timeout,
+        "verify": _context(verify) if secured else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),  # trusts nobody, and fast
+        "follow_redirects": False,
+        "trust_env": secured,  # else HTTP_PROXY would have the key sent to the proxy, in the clear
+    }
+
+
+def follow(client: Any, plan: Plan[Result]) -> Result:
+    """Do what a plan says, and give its result."""
+    outcome: Outcome = None
+    while True:
+        try:
+            step = plan.send(outcome)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        if isinstance(step, Call):
+            outcome = _send(client, step)
+        else:
+            time.sleep(step)
+            outcome = None
+
+
+async def follow_async(client: Any, plan: Plan[Result]) -> Result:
+    """The same with await."""
+    outcome: Outcome = None
+    while True:
+        try:
+            step = plan.send(outcome)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        if isinstance(step, Call):
+            outcome = await _send_async(client, step)
+        else:
+            await asyncio.sleep(step)
+            outcome = None
+
+
+def _send(client: Any, call: Call[Any]) -> Reply | Failure:
+    httpx = load_httpx()
+    try:
+        return _reply(client.request(call.method, call.path, **_sent(call)))
+    except httpx.RequestError as error:
+        return failure_of(error)
+
+
+async def _send_async(client: Any, call: Call[Any]) -> Reply | Failure:
+    httpx = load_httpx()
+    try:
+        return _reply(await client.request(call.method, call.path, **_sent(call)))
+    except httpx.RequestError as error:
+        return failure_of(error)
+
+
+def failure_of(error: Exception) -> Failure:
+    """Whether the request may have arrived; the words are ours, because those of an error may quote anything."""
+    httpx = load_httpx()
+    if isinstance(error, httpx.ConnectError) and _is_tls(error):
+        return Failure("tls", "the gateway's certificate is not trusted, or it speaks no TLS: give verify=CA.PEM")
+    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.UnsupportedProtocol | httpx.ProxyError):
+        return Failure("unsent", "the gateway cannot be reached")
+    if isinstance(error, httpx.PoolTimeout):
+        return Failure("unsent", "too many requests are under way in this client")
+    timed_out = isinstance(error, httpx.TimeoutException)
+    return Failure("lost", "no answer came in time" if timed_out else "the connection was lost")
+
+
+def _is_tls(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, ssl.SSLError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _sent(call: Call[Any]) -> dict[str, Any]:
+    return {"headers": call.headers(), "content": call.content()}
+
+
+def _reply(response: Any) -> Reply:
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    return Reply(response.status_code, headers, response.content)
+
+
+def _context(verify: Verify) -> ssl.SSLContext:
+    if verify is True:
+        return ssl.create_default_context()
+    if verify is False:
+        raise PriveeError("certificates are always checked: give verify=CA.PEM, the file that `privee certs init` made")
+    try:
+        return ssl.create_default_context(cafile=str(Path(verify)))
+    except (OSError, ssl.SSLError):
+        raise PriveeError(f"cannot read certificates from {verify}") from None

@@ -1,0 +1,111 @@
+"""The gateway on bundled data: a coordinator and two parties as separate processes, with certificates and keys."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from privee.data.datasets import load_dataset
+from privee.defenses.keys import new_key
+from privee.gateway.ledger.api_keys import Keys, Role
+from privee.gateway.ledger.ledger import Ledger
+from privee.gateway.ledger.limits import Limits
+from privee.gateway.parties.certificates import init_certificates
+from privee.gateway.processes import ServerProcess
+from privee.vfl.experiment import partition_of, train_run
+from privee.vfl.joint_data import from_dataset
+from privee.vfl.training import TrainingSettings
+
+MODEL = "digits"
+"""Name of the run's folder, hence of the model."""
+PARTIES = ("active", "passive-1")
+DEFENSE = ("--defense", "ordered-dp:epsilon=1", "--epsilon", "10")
+SEED = 1
+Say = Callable[[str], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class World:
+    """All that a gateway needs, in one folder: a trained run, certificates, a ledger and its key."""
+
+    folder: Path
+
+    @property
+    def run(self) -> Path:
+        """The trained run."""
+        return self.folder / MODEL
+
+    @property
+    def certs(self) -> Path:
+        """Certificates of the coordinator and the parties."""
+        return self.folder / "certs"
+
+    @property
+    def ledger_url(self) -> str:
+        """The embedded database."""
+        return f"sqlite:///{self.folder / 'ledger.db'}"
+
+    @property
+    def ledger_key(self) -> Path:
+        """The ledger's secret key."""
+        return self.folder / "ledger.key"
+
+    def api_key(self, role: Role, *, name: str = "demo", rate: str = "100000/minute", url: str | None = None) -> str:
+        """A new key for this role."""
+        ledger = Ledger.open(url or self.ledger_url, self.ledger_key.read_bytes(), limits=Limits())
+        with ledger:
+            return Keys(ledger.engine, ledger.chain_key).create(name, role, ["*"], rate, actor="demo").text
+
+    def party(self, name: str, listen: str = "127.0.0.1:0") -> ServerProcess:
+        """Start one party."""
+        arguments = ["party", "serve", str(self.run / "parties" / name), "--data", "dataset", "--listen", listen]
+        return self._start(name, [*arguments, "--certs", str(self.certs / name)])
+
+    def gateway(
+        self, addresses: dict[str, str], options: Sequence[str], *, name: str = "gateway", url: str | None = None
+    ) -> ServerProcess:
+        """Start a gateway on parties that listen."""
+        parties = [word for party, address in addresses.items() for word in ("--party", f"{party}={address}")]
+        ledger = ["--ledger", url or self.ledger_url, "--ledger-key", str(self.ledger_key)]
+        given = ["--certs", str(self.certs), "--port", "0", *options]
+        return self._start(name, ["gateway", "serve", str(self.run), *parties, *ledger, *given])
+
+    def _start(self, name: str, arguments: Sequence[str]) -> ServerProcess:
+        return ServerProcess(arguments, self.folder / f"{name}.ready", self.folder / f"{name}.log")
+
+
+def make_world(folder: Path, say: Say = lambda words: None, *, model: str = "logistic", epochs: int = 30) -> World:
+    """Train, make certificates and a ledger; what is there already is kept."""
+    world = World(folder)
+    if not world.run.exists():
+        say("training a joint model of two parties on bundled digits")
+        dataset = load_dataset("digits", seed=SEED)
+        partition = partition_of(dataset, parties=2, adversary_fraction=None, how="random", seed=SEED)
+        settings = TrainingSettings(epochs=epochs, learning_rate=0.02, seed=SEED)
+        train_run(world.run, from_dataset(dataset, partition), model, settings)
+    say("making certificates, a ledger and its key")
+    init_certificates(world.certs, PARTIES, ["localhost", "127.0.0.1"])
+    if not world.ledger_key.exists():
+        world.ledger_key.touch(mode=0o600)
+        world.ledger_key.write_bytes(new_key())
+    Ledger.create(world.ledger_url, world.ledger_key.read_bytes())
+    return world
+
+
+@contextmanager
+def running(
+    world: World, options: Sequence[str] = DEFENSE, say: Say = lambda words: None
+) -> Iterator[tuple[ServerProcess, dict[str, ServerProcess]]]:
+    """Two parties and a gateway, ready; all end with the block."""
+    with ExitStack() as stack:
+        say(f"starting the parties {' and '.join(PARTIES)}")
+        parties = {name: world.party(name) for name in PARTIES}
+        for process in parties.values():
+            stack.callback(process.stop)
+        addresses = {name: process.wait_ready().ready["address"] for name, process in parties.items()}
+        say("starting the gateway")
+        gateway = world.gateway(addresses, options)
+        stack.callback(gateway.stop)
+        yield gateway.wait_ready(), parties

@@ -1,0 +1,1 @@
+"""The gateway over HTTP: the Open Inference Protocol, who may ask, limits, logs and metrics."""

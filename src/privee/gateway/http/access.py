@@ -1,0 +1,87 @@
+"""Who may ask: API keys by role and scope, and each key's own rate limit."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import time
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from limits import RateLimitItem, parse_many
+from limits.storage import MemoryStorage
+from limits.strategies import MovingWindowRateLimiter
+
+from privee.gateway.http.problems import Denied
+from privee.gateway.ledger.api_keys import KeyRecord, Keys
+
+REMEMBERED_SECONDS = 1.0
+"""How long a found key is remembered, hence how long a revoked one may still be used."""
+MOST_REMEMBERED = 10_000
+
+bearer = HTTPBearer(auto_error=False, description="An API key of `privee keys create`.")
+
+
+class Access:
+    """Finds keys and counts their requests."""
+
+    def __init__(self, keys: Keys, read: Callable[..., Awaitable[KeyRecord | None]]) -> None:
+        self._keys, self._read = keys, read
+        self._limiter = MovingWindowRateLimiter(MemoryStorage())
+        self._found: dict[bytes, tuple[float, KeyRecord]] = {}
+
+    async def find(self, text: str) -> KeyRecord | None:
+        """The key's record, if it is valid now."""
+        tag = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        known = self._found.get(tag)
+        if known and time.monotonic() - known[0] < REMEMBERED_SECONDS:
+            return known[1]
+        record = await self._read(self._keys.find, text)
+        if record is None:
+            self._found.pop(tag, None)
+            return None
+        if len(self._found) >= MOST_REMEMBERED:
+            self._found.clear()
+        self._found[tag] = (time.monotonic(), record)
+        return record
+
+    def count(self, record: KeyRecord) -> None:
+        """One more request with this key."""
+        for limit in _limits_of(record.rate):
+            if not self._limiter.hit(limit, record.id):
+                reset = self._limiter.get_window_stats(limit, record.id).reset_time
+                wait = max(1, round(reset - time.time()))
+                raise Denied(429, "rate", f"this key may ask {limit}", {"retry-after": str(wait)})
+
+
+@functools.lru_cache(maxsize=1024)
+def _limits_of(rate: str) -> tuple[RateLimitItem, ...]:
+    return tuple(parse_many(rate))
+
+
+async def key_of(request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> KeyRecord:
+    """The record of the request's key."""
+    record = None if given is None else await request.app.state.access.find(given.credentials)
+    if record is None:
+        words = "give a valid API key: Authorization: Bearer KEY"
+        raise Denied(401, "no-key", words, {"www-authenticate": "Bearer"})
+    request.state.log = {"key": record.id}
+    request.app.state.access.count(record)
+    return record
+
+
+Key = Annotated[KeyRecord, Depends(key_of)]
+
+
+def allow(record: KeyRecord, *roles: str) -> None:
+    """Refuse other roles."""
+    if record.role not in roles:
+        raise Denied(403, "not-allowed", f"this needs the role {' or '.join(roles)}; the key's role is {record.role}")
+
+
+def allow_model(record: KeyRecord, model: str) -> None:
+    """Refuse models that the key is not scoped to."""
+    if "*" not in record.scopes and model not in record.scopes:
+        raise Denied(403, "not-allowed", "this key is not for this model")

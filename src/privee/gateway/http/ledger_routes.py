@@ -1,0 +1,66 @@
+"""For auditors: what an entity has given away, totals, the audit chain, metrics."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import Field
+
+from privee.gateway.http.access import Key, allow
+from privee.gateway.http.problems import DOCUMENTED
+from privee.gateway.http.protocol import Strict
+from privee.gateway.service import Service
+
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    status: DOCUMENTED[status] for status in (400, 401, 403, 408, 413, 429, 503)
+}
+EntityId = Annotated[str, Field(min_length=1, max_length=256)]
+
+
+async def _auditor(key: Key) -> None:
+    allow(key, "auditor", "administrator")
+
+
+router = APIRouter(tags=["audit"], dependencies=[Depends(_auditor)], responses=RESPONSES)
+
+
+class Entity(Strict):
+    """In the body, so that the id does not land in anybody's access log."""
+
+    entity: EntityId
+
+
+@router.get("/metrics", operation_id="metrics", response_class=Response)
+async def metrics(request: Request) -> Response:
+    """Prometheus metrics."""
+    return Response(generate_latest(request.app.state.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+
+@router.post("/ledger/spent", operation_id="spent")
+async def spent(request: Request, body: Entity) -> dict[str, Any]:
+    """What one entity has given away."""
+    service: Service = request.app.state.service
+    return await service.read(service.spending, body.entity)
+
+
+@router.get("/ledger/totals", operation_id="totals")
+async def totals(request: Request) -> dict[str, Any]:
+    """Entities, releases and refusals so far, and what each entity is allowed."""
+    service: Service = request.app.state.service
+    return await service.read(service.totals)
+
+
+@router.get("/ledger/chain", operation_id="chain")
+async def chain(request: Request) -> dict[str, Any]:
+    """Whether the log of administrative acts is unbroken; keep entries and head elsewhere to compare later."""
+    service: Service = request.app.state.service
+    return await service.read(service.chain)
+
+
+@router.get("/ledger/log", operation_id="log")
+async def log(request: Request, last: Annotated[int, Query(ge=1, le=1000)] = 50) -> list[dict[str, Any]]:
+    """The latest administrative acts."""
+    service: Service = request.app.state.service
+    return await service.read(service.acts, last)

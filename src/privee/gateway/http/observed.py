@@ -1,0 +1,117 @@
+"""Around every request: an id, a size limit, time limits on slow senders, metrics and one line of log."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import secrets
+import time
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from privee.gateway.http.metrics import Metrics
+from privee.gateway.http.problems import problem
+from privee.gateway.logs import log, logger
+
+ID = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
+BODY_SECONDS = 30.0
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+}
+
+
+class TooLargeError(Exception):
+    """More bytes came than a request may have."""
+
+
+class Observed:
+    """ASGI middleware; plain, because it sits on the path of every request."""
+
+    def __init__(self, app: ASGIApp, *, metrics: Metrics, max_body: int) -> None:
+        self.app, self.metrics, self.max_body = app, metrics, max_body
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        given = dict(scope["headers"]).get(b"x-request-id", b"").decode("latin-1")
+        scope.setdefault("state", {})["request_id"] = request_id = given if ID.match(given) else secrets.token_hex(8)
+        status = 500
+        began = False
+
+        async def sending(message: Message) -> None:
+            nonlocal status, began
+            if message["type"] == "http.response.start":
+                status, began = message["status"], True
+                extra = HEADERS | {"x-request-id": request_id}
+                message["headers"] = [*message["headers"], *((k.encode(), v.encode()) for k, v in extra.items())]
+            await send(message)
+
+        with self.metrics.in_flight.track_inprogress():
+            try:
+                body = await self._body(scope, receive)
+                await self.app(scope, _replay(body, receive), sending)
+            except TooLargeError:
+                await problem(413, "too-large", f"a request may have {self.max_body} bytes")(scope, receive, sending)
+            except TimeoutError:
+                await problem(408, "too-slow", "the request's body did not arrive in time")(scope, receive, sending)
+            except Exception:
+                logger.error("failed", exc_info=True, extra={"fields": {"request_id": request_id}})
+                if began:
+                    raise
+                await problem(500, "internal", "something went wrong here; nothing was released")(
+                    scope, receive, sending
+                )
+        self._note(scope, status, time.perf_counter() - started, request_id)
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        """Read the body first: it must be small and come soon."""
+        declared = dict(scope["headers"]).get(b"content-length", b"0")
+        if not declared.isdigit() or int(declared) > self.max_body:
+            raise TooLargeError
+        parts, size = [], 0
+        async with asyncio.timeout(BODY_SECONDS):
+            while True:
+                message = await receive()
+                parts.append(message.get("body", b""))
+                size += len(parts[-1])
+                if size > self.max_body:
+                    raise TooLargeError
+                if message["type"] == "http.disconnect" or not message.get("more_body", False):
+                    return b"".join(parts)
+
+    def _note(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
+        route = getattr(scope.get("route"), "path", "unknown")  # the template, so no id from an address is kept
+        self.metrics.requests.labels(route, str(status)).inc()
+        self.metrics.request_seconds.labels(route).observe(seconds)
+        fields: dict[str, Any] = dict(scope["state"].get("log", {}))
+        log(
+            "request",
+            level=logging.WARNING if status >= 500 else logging.INFO,
+            request_id=request_id,
+            method=scope["method"] if scope["method"].isalpha() else "other",
+            route=route,
+            status=status,
+            seconds=round(seconds, 6),
+            **fields,
+        )
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    sent = False
+
+    async def replay() -> Message:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay

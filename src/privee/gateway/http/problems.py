@@ -1,0 +1,102 @@
+"""Every failure as one line of JSON: what went wrong, a code for programs, and never the data that was sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException
+
+from privee.errors import PriveeError
+from privee.gateway.http.protocol import Problem, Refusal
+from privee.gateway.ledger.ledger import LedgerUnavailable, Refused
+from privee.gateway.parties.errors import PartyError
+
+PARTY_STATUS = {"deadline": 504, "unreachable": 503, "unknown-entity": 404, "columns": 400}
+BAD_GATEWAY = 502
+CODES = {400: "bad-request", 401: "no-key", 403: "not-allowed", 404: "not-found", 405: "method", 413: "too-large"}
+DOCUMENTED: dict[int | str, dict[str, Any]] = {
+    400: {"model": Problem, "description": "The request is not valid."},
+    401: {"model": Problem, "description": "No valid API key."},
+    403: {"model": Problem, "description": "The key's role or scope does not cover this."},
+    404: {"model": Problem, "description": "No such model, or no joint record of some entity."},
+    405: {"model": Problem, "description": "This address takes another method."},
+    408: {"model": Problem, "description": "The request's body did not arrive in time."},
+    413: {"model": Problem, "description": "The request is too large."},
+    429: {"model": Refusal, "description": "The ledger or the key's rate limit refuses."},
+    502: {"model": Problem, "description": "A party does not serve this model."},
+    503: {"model": Problem, "description": "A party or the ledger cannot be reached; nothing was released."},
+    504: {"model": Problem, "description": "A party did not answer in time; nothing was released."},
+}
+
+
+class Denied(Exception):  # noqa: N818 (an answer, not an accident)
+    """Ends a request with this status."""
+
+    def __init__(self, status: int, code: str, words: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(words)
+        self.status, self.code, self.words, self.headers = status, code, words, headers or {}
+
+
+def problem(status: int, code: str, words: str, **more: Any) -> JSONResponse:
+    """The body of every failure."""
+    return JSONResponse({"error": words, "code": code} | more, status)
+
+
+def handle_problems(app: FastAPI) -> None:
+    """Give each kind of failure its status."""
+    app.add_exception_handler(Denied, _denied)
+    app.add_exception_handler(Refused, _refused)
+    app.add_exception_handler(PartyError, _party)
+    app.add_exception_handler(LedgerUnavailable, _unavailable)
+    app.add_exception_handler(PriveeError, _bad)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+
+
+async def _denied(request: Request, error: Any) -> Response:
+    answer = problem(error.status, error.code, error.words)
+    answer.headers.update(error.headers)
+    if error.status == 429:
+        request.app.state.metrics.refusals.labels("rate").inc()
+    return answer
+
+
+async def _refused(request: Request, error: Any) -> Response:
+    request.app.state.metrics.refusals.labels("ledger").inc()
+    details = {"asked": error.asked, "spent": error.spent, "limit": error.limit, "positions": list(error.positions)}
+    return problem(429, "ledger", str(error), refused=details)
+
+
+async def _party(request: Request, error: Any) -> Response:
+    request.app.state.metrics.party_errors.labels(error.party, error.kind).inc()
+    status = PARTY_STATUS.get(error.kind, BAD_GATEWAY)
+    if error.kind != "unknown-entity":
+        return problem(status, f"party-{error.kind}", str(error))
+    # Which party lacks the record is that party's secret.
+    places = ", ".join(map(str, error.positions[:20])) + (", ..." if len(error.positions) > 20 else "")
+    words = f"there is no joint record of {len(error.positions)} of the entities (positions {places})"
+    return problem(status, "unknown-entity", words, positions=list(error.positions))
+
+
+async def _unavailable(request: Request, error: Any) -> Response:
+    return problem(503, "ledger-unavailable", f"{error}; nothing was released")
+
+
+async def _bad(request: Request, error: Any) -> Response:
+    return problem(400, "bad-request", str(error))
+
+
+async def _invalid(request: Request, error: Any) -> Response:
+    """Where and what, without the value that was sent."""
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"] if part != "body")[:120]
+    return problem(400, "bad-request", f"{place or 'body'}: {first['msg']}"[:300])
+
+
+async def _http(request: Request, error: Any) -> Response:
+    answer = problem(error.status_code, CODES.get(error.status_code, "error"), str(error.detail))
+    answer.headers.update(error.headers or {})
+    return answer

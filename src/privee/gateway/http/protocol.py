@@ -1,0 +1,205 @@
+"""The Open Inference Protocol's messages, and how a request becomes a query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from privee.errors import PriveeError
+from privee.gateway.inference import Answer, Query
+
+MAX_ID_BYTES = 256
+Text = Annotated[str, Field(max_length=128)]
+Parameters = dict[str, str | bool | int | float]
+
+
+class Strict(BaseModel):
+    """No numbers from text, no unknown names."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class InputTensor(Strict):
+    """`entities` (BYTES or INT64), or `columns` (FP32 or FP64): the active party's own columns, one row per entity."""
+
+    name: Literal["entities", "columns"]
+    shape: Annotated[list[Annotated[int, Field(ge=0, le=1 << 31)]], Field(min_length=1, max_length=8)]
+    datatype: Literal["BYTES", "INT64", "FP32", "FP64"]
+    data: list[Any]
+    parameters: Parameters = {}
+
+
+class RequestedOutput(Strict):
+    """There is one output, `release`."""
+
+    name: Literal["release"]
+    parameters: Parameters = {}
+
+
+class InferRequest(Strict):
+    """A query about some entities."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {"inputs": [{"name": "entities", "shape": [2], "datatype": "BYTES", "data": ["17", "42"]}]}
+        }
+    )
+    inputs: Annotated[list[InputTensor], Field(min_length=1, max_length=2)]
+    id: Text | None = None
+    parameters: Parameters = {}
+    outputs: Annotated[list[RequestedOutput], Field(max_length=1)] = []
+
+
+class OutputTensor(BaseModel):
+    """The release: one row per entity, one column per class."""
+
+    name: str
+    shape: list[int]
+    datatype: str
+    data: list[float]
+
+
+class InferResponse(BaseModel):
+    """A release; `parameters` holds defense, release_id, remaining (-1: no limit) and charged."""
+
+    model_name: str
+    model_version: str
+    id: str | None = None
+    parameters: Parameters
+    outputs: list[OutputTensor]
+
+
+class TensorMetadata(BaseModel):
+    """Name, type and shape of a tensor; -1 stands for any size."""
+
+    name: str
+    datatype: str
+    shape: list[int]
+
+
+class ModelMetadata(BaseModel):
+    """What the model takes and gives, and what its release keeps."""
+
+    name: str
+    versions: list[str]
+    platform: str
+    inputs: list[TensorMetadata]
+    outputs: list[TensorMetadata]
+    parameters: Parameters
+
+
+class ServerMetadata(BaseModel):
+    """Who answers here."""
+
+    name: str
+    version: str
+    extensions: list[str]
+
+
+class Problem(BaseModel):
+    """What went wrong, in one line, and a short code for programs."""
+
+    error: str
+    code: str
+
+
+class Refusal(Problem):
+    """What was spent, what was asked, what is allowed; positions are indices into the request's entities."""
+
+    refused: dict[str, Any] | None = None
+
+
+class PriceAnswer(BaseModel):
+    """What a query would cost now."""
+
+    allowed: bool
+    asked: dict[str, float]
+    spent: dict[str, float]
+    limit: dict[str, float]
+    remaining: int | None
+    positions: list[int]
+
+
+def read_query(request: InferRequest, *, max_entities: int) -> Query:
+    """Entities and columns of a request; errors name positions, never an id."""
+    tensors = {tensor.name: tensor for tensor in request.inputs}
+    if len(tensors) < len(request.inputs) or "entities" not in tensors:
+        raise PriveeError('inputs must hold one tensor "entities", and at most one "columns"')
+    entities = _entities(tensors["entities"], max_entities)
+    columns = _columns(tensors["columns"], len(entities)) if "columns" in tensors else None
+    return Query(entities, columns)
+
+
+def write_answer(answer: Answer, request: InferRequest, *, name: str, version: str, defense: str) -> dict[str, Any]:
+    """The response as plain values."""
+    parameters: Parameters = {
+        "defense": defense,
+        "release_id": answer.release_id,
+        "remaining": -1 if answer.remaining is None else answer.remaining,
+        "charged": answer.charged,
+    }
+    tensor = {"name": "release", "shape": list(answer.release.shape), "datatype": "FP64"}
+    response: dict[str, Any] = {"model_name": name, "model_version": version, "parameters": parameters}
+    if request.id is not None:
+        response["id"] = request.id
+    return response | {"outputs": [tensor | {"data": answer.release.ravel().tolist()}]}
+
+
+def _entities(tensor: InputTensor, most: int) -> list[str]:
+    if tensor.datatype not in {"BYTES", "INT64"}:
+        raise PriveeError('the tensor "entities" must be BYTES (or INT64)')
+    count = tensor.shape[0]
+    if tensor.shape not in ([count], [count, 1]):
+        raise PriveeError('the tensor "entities" must have shape [n] or [n, 1]')
+    if not 1 <= count <= most:
+        raise PriveeError(f"a request holds 1 to {most} entities")
+    found = list(_flat(tensor.data))
+    if len(found) != count:
+        raise PriveeError(f'the tensor "entities" says {count} and holds {len(found)}')
+    return [_entity(value, position, tensor.datatype) for position, value in enumerate(found)]
+
+
+def _entity(value: Any, position: int, datatype: str) -> str:
+    if datatype == "INT64" and type(value) is int and -(1 << 63) <= value < 1 << 63:
+        return str(value)
+    if datatype != "BYTES" or not isinstance(value, str):
+        raise PriveeError(f"the entity at position {position} is not {'text' if datatype == 'BYTES' else 'INT64'}")
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError:
+        raise PriveeError(f"the entity at position {position} is not Unicode text") from None
+    if not 0 < size <= MAX_ID_BYTES:
+        raise PriveeError(f"the entity at position {position} is empty, or longer than {MAX_ID_BYTES} bytes")
+    return value
+
+
+def _columns(tensor: InputTensor, count: int) -> NDArray[np.float32]:
+    if tensor.datatype not in {"FP32", "FP64"}:
+        raise PriveeError('the tensor "columns" must be FP32 or FP64')
+    if len(tensor.shape) < 2 or tensor.shape[0] != count:
+        raise PriveeError('the tensor "columns" must have one row per entity')
+    values = list(_flat(tensor.data))
+    if any(type(value) not in {int, float} for value in values):
+        raise PriveeError('the tensor "columns" must hold numbers')
+    try:
+        with np.errstate(over="ignore"):
+            found = np.array(values, dtype=np.float64).astype(np.float32)
+        shaped = found.reshape(tensor.shape) + np.float32(0)  # -0 and 0 are the same question
+    except (ValueError, OverflowError):
+        raise PriveeError('the tensor "columns" does not hold as many numbers as its shape says') from None
+    if not np.isfinite(shaped).all():
+        raise PriveeError('the tensor "columns" must hold finite numbers')
+    return shaped
+
+
+def _flat(values: list[Any], depth: int = 0) -> Iterator[Any]:
+    """The protocol allows nested rows as well as one flat list."""
+    for value in values:
+        if isinstance(value, list) and depth < 8:
+            yield from _flat(value, depth + 1)
+        else:
+            yield value

@@ -1,0 +1,113 @@
+"""What is asked of the ledger and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from privee.errors import PriveeError
+from privee.gateway.ledger.limits import CAP, Price
+
+FINGERPRINT = 32
+RELEASE_ID, KEY_ID = 32, 64  # longest texts
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A release that is ready to leave: all of it is charged, or nothing.
+
+    Args:
+        entities: their ids; one that is there twice is charged twice.
+        price: of one entity's release.
+        key_id: who asks, see `api_keys`.
+        release_id: made anew for every ask, at most 32 characters (such as `uuid4().hex`).
+        fingerprints: for repeatable draws, 32 bytes for each entity, see `Ledger.fingerprint`: what an entity was
+            charged for once is free from then on.
+    """
+
+    entities: Sequence[str]
+    price: Price
+    key_id: str
+    release_id: str
+    fingerprints: Sequence[bytes] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.entities, str):
+            raise PriveeError("entities must be a list of ids")
+        if not all(type(part) is int and 0 <= part <= CAP for part in self.price):
+            raise PriveeError("a price must be made of whole numbers from 0 on")
+        for what, text, longest in (("release id", self.release_id, RELEASE_ID), ("key id", self.key_id, KEY_ID)):
+            if not (0 < len(text) <= longest and text.isascii() and text.isprintable()):
+                raise PriveeError(f"a {what} must have 1 to {longest} plain characters")
+        if self.fingerprints is None:
+            return
+        if len(self.fingerprints) != len(self.entities) or any(len(one) != FINGERPRINT for one in self.fingerprints):
+            raise PriveeError(f"fingerprints must be {FINGERPRINT} bytes for each entity")
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """An ask that is charged, durably.
+
+    Attributes:
+        release_id: of the ask.
+        charged: entities charged; one that is charged twice counts twice.
+        remaining: releases at this price that each of the entities can still bear; None is no limit.
+    """
+
+    release_id: str
+    charged: int
+    remaining: int | None
+
+
+class Refused(PriveeError):  # noqa: N818 - an answer, not an error
+    """An ask that would give away more than allowed; nothing of it was charged.
+
+    Attributes:
+        asked, spent: of the entity that has spent most, in plain numbers: releases, and epsilon if that is limited.
+        limit: what is allowed, in the same numbers, with delta and window_seconds if set.
+        positions: places in `entities` of all that do not fit.
+    """
+
+    def __init__(
+        self,
+        *,
+        asked: Mapping[str, float],
+        spent: Mapping[str, float],
+        limit: Mapping[str, float],
+        positions: Sequence[int],
+    ) -> None:
+        self.asked, self.spent, self.limit, self.positions = dict(asked), dict(spent), dict(limit), tuple(positions)
+        sides = (
+            f"{words} {_plain(values)}" for words, values in (("asked", asked), ("spent", spent), ("limit", limit))
+        )
+        count = f"{len(self.positions)} entit{'y' if len(self.positions) == 1 else 'ies'}"
+        super().__init__(f"{count} would give away more than allowed ({'; '.join(sides)})")
+
+
+@dataclass(frozen=True)
+class Quote:
+    """What an ask would cost now; nothing is charged or kept for it.
+
+    Attributes:
+        allowed: whether it fits.
+        asked, spent, positions: as in `Refused`; if it fits, of the entity that has spent most, and no positions.
+        remaining: releases at this price that each of the entities can bear before this ask; None is no limit.
+        refusal: what to answer if it does not fit.
+    """
+
+    allowed: bool
+    asked: dict[str, float]
+    spent: dict[str, float]
+    remaining: int | None
+    positions: tuple[int, ...]
+    refusal: Refused | None
+
+    def check(self) -> None:
+        """Raises `Refused` if it does not fit."""
+        if self.refusal is not None:
+            raise self.refusal
+
+
+def _plain(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value:.6g}" for name, value in values.items())

@@ -1,0 +1,109 @@
+"""Check and count in one atomic statement; SQLite and PostgreSQL understand the same text.
+
+Whoever comes second, in another thread, process or machine, waits for the row and sees what the first one spent.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from privee.gateway.ledger.limits import CAP, NOTHING, Limits, Price
+
+CHUNK = 500
+_SUMS = ("releases", "epsilon", "drift", "squares")
+_LIFETIME = ("releases", "epsilon")
+_COLUMNS = ("entity", *_SUMS, "window_started", *(f"lifetime_{name}" for name in _LIFETIME))
+
+Spent = dict[bytes, Price]
+
+
+class Counting:
+    """The statements for some limits, made once for each number of rows.
+
+    Args:
+        limits: what every entity may give away.
+        mark: how the driver marks a parameter.
+    """
+
+    def __init__(self, limits: Limits, mark: str) -> None:
+        self.limits, self._mark = limits, mark
+        update, marks = _update(limits), ", ".join([mark] * len(_COLUMNS))
+        insert = f"INSERT INTO spending ({', '.join(_COLUMNS)}) VALUES "  # noqa: S608 - constants
+        self._charge = functools.cache(lambda rows: f"{insert}{', '.join([f'({marks})'] * rows)} {update}")
+        self.record_statement = f"INSERT INTO releases VALUES ({', '.join([mark] * 6)})"  # noqa: S608
+
+    def charge(self, cursor: Any, costs: Mapping[bytes, Price], now: int) -> Spent:
+        """Add to what each entity has spent; those for whom it would be too much are missing in the answer."""
+        found: Spent = {}
+        rows = [(entity, *costs[entity], now, *costs[entity][:2]) for entity in sorted(costs)]  # in order: no deadlock
+        for chunk in _chunks(rows):
+            cursor.execute(self._charge(len(chunk)), [value for row in chunk for value in row])
+            found.update((bytes(entity), Price(*sums)) for entity, *sums in cursor.fetchall())
+        return found
+
+    def claim(self, cursor: Any, pairs: Collection[tuple[bytes, bytes]]) -> set[tuple[bytes, bytes]]:
+        """Remember (entity, fingerprint) as answered; gives back those that were not yet."""
+        found: set[tuple[bytes, bytes]] = set()
+        for chunk in _chunks(sorted(pairs)):
+            values = ", ".join([f"({self._mark}, {self._mark})"] * len(chunk))
+            insert = f"INSERT INTO answered VALUES {values}"  # noqa: S608
+            cursor.execute(
+                f"{insert} ON CONFLICT DO NOTHING RETURNING entity, fingerprint",
+                [value for pair in chunk for value in pair],
+            )
+            found.update((bytes(entity), bytes(fingerprint)) for entity, fingerprint in cursor.fetchall())
+        return found
+
+    def spent(self, cursor: Any, entities: Collection[bytes], now: int) -> Spent:
+        """What each entity has spent, without those that have spent nothing."""
+        found: Spent = {}
+        for chunk in _chunks(list(entities)):
+            marks = ", ".join([self._mark] * len(chunk))
+            columns = ", ".join(_COLUMNS[:6])
+            cursor.execute(f"SELECT {columns} FROM spending WHERE entity IN ({marks})", chunk)  # noqa: S608
+            for entity, *sums, started in cursor.fetchall():
+                found[bytes(entity)] = NOTHING if is_over(self.limits, started, now) else Price(*sums)
+        return found
+
+
+def is_over(limits: Limits, started: int, now: int) -> bool:
+    """Whether an entity's window is over, so that counting starts anew."""
+    return limits.window is not None and now - started >= limits.window
+
+
+def _update(limits: Limits) -> str:
+    over = "FALSE" if limits.window is None else f"excluded.window_started - spending.window_started >= {limits.window}"
+    new = {name: f"CASE WHEN {over} THEN excluded.{name} ELSE {_sum(name)} END" for name in _SUMS}
+    sets = [f"{name} = {value}" for name, value in new.items()]
+    sets += [f"window_started = CASE WHEN {over} THEN excluded.window_started ELSE spending.window_started END"]
+    sets += [f"lifetime_{name} = {_sum(f'lifetime_{name}')}" for name in _LIFETIME]
+    answer = ", ".join(_COLUMNS[:5])
+    return f"ON CONFLICT (entity) DO UPDATE SET {', '.join(sets)} WHERE {_fits(limits, new)} RETURNING {answer}"
+
+
+def _sum(name: str) -> str:
+    """Stops at the cap; written so that nothing on the way is above it."""
+    return f"CASE WHEN spending.{name} > {CAP} - excluded.{name} THEN {CAP} ELSE spending.{name} + excluded.{name} END"
+
+
+def _fits(limits: Limits, new: Mapping[str, str]) -> str:
+    """The comparisons of `limits.fits`."""
+    conditions = []
+    if limits.releases is not None:
+        conditions.append(f"({new['releases']}) <= {limits.releases}")
+    if limits.epsilon is not None:
+        either = [f"({new['epsilon']}) <= {limits.epsilon}"]
+        if limits.delta > 0:
+            left = f"({limits.epsilon} - ({new['drift']}))"
+            real = f"CAST({left} AS DOUBLE PRECISION)"
+            squares = f"CAST(({new['squares']}) AS DOUBLE PRECISION) * CAST({limits.spread!r} AS DOUBLE PRECISION)"
+            either.append(f"({left} >= 0 AND ({new['squares']}) < {CAP} AND {squares} <= {real} * {real})")
+        conditions.append(f"({' OR '.join(either)})")
+    return " AND ".join(conditions) or "TRUE"
+
+
+def _chunks(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(rows), CHUNK):
+        yield rows[start : start + CHUNK]

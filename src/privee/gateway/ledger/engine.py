@@ -1,0 +1,85 @@
+"""Connections to the ledger's database: SQLite by default, PostgreSQL for several gateways."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import event, exc, make_url
+
+from privee.errors import PriveeError
+
+BUSY_SECONDS = 10.0
+POOL = 12
+OLDEST_SQLITE = (3, 35)  # the first with RETURNING
+
+
+def connect(url: str) -> sa.Engine:
+    """An engine with safe settings; nothing is opened yet."""
+    try:
+        parsed = make_url(url)
+    except exc.ArgumentError:
+        raise PriveeError(
+            "the ledger's address must be like sqlite:///ledger.db or postgresql://user@host/name"
+        ) from None
+    kind = parsed.get_backend_name()
+    if kind == "sqlite":
+        return _sqlite(parsed)
+    if kind == "postgresql":
+        return _postgresql(parsed)
+    raise PriveeError(f"the ledger keeps its counts in SQLite or PostgreSQL, not in {kind}")
+
+
+def is_sqlite(engine: sa.Engine) -> bool:
+    """Whether this is the embedded database."""
+    return engine.dialect.name == "sqlite"
+
+
+def _sqlite(url: sa.URL) -> sa.Engine:
+    if not url.database or url.database == ":memory:" or url.query:
+        raise PriveeError("the ledger must outlive the gateway: give a plain file, such as sqlite:///ledger.db")
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        raise PriveeError(f"this Python has SQLite {sqlite3.sqlite_version}, and the ledger needs 3.35 or newer")
+    # isolation_level None: transactions are begun below, not by the driver, which would begin them too late.
+    settings = {"timeout": BUSY_SECONDS, "isolation_level": None}
+    engine = sa.create_engine(url, connect_args=settings, pool_size=POOL, hide_parameters=True)
+    event.listen(engine, "connect", _durable)
+    event.listen(engine, "begin", _begin_writing)
+    return engine
+
+
+def _durable(connection: Any, _record: Any) -> None:
+    """A commit is on disk when it returns, also if the power fails."""
+    cursor = connection.cursor()
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin_writing(connection: sa.Connection) -> None:
+    """Take the write lock at once: a lock taken halfway through a transaction can only fail."""
+    connection.exec_driver_sql("BEGIN" if connection.get_execution_options().get("reads") else "BEGIN IMMEDIATE")
+
+
+def _postgresql(url: sa.URL) -> sa.Engine:
+    driven = url.set(drivername="postgresql+psycopg")
+    patience = {"connect_timeout": int(BUSY_SECONDS), "tcp_user_timeout": int(1000 * BUSY_SECONDS)}
+    engine = sa.create_engine(
+        driven,
+        connect_args=patience,
+        isolation_level="READ COMMITTED",
+        pool_size=POOL,
+        pool_pre_ping=True,
+        hide_parameters=True,
+    )
+    event.listen(engine, "connect", _durable_on_server)
+    return engine
+
+
+def _durable_on_server(connection: Any, _record: Any) -> None:
+    """A commit is on the server's disk when it returns, even if the server is set to be quicker."""
+    wanted = ("set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",)
+    for setting in (*wanted, f"set_config('lock_timeout', '{BUSY_SECONDS:g}s', false)"):
+        connection.execute(f"SELECT {setting}")
+    connection.commit()

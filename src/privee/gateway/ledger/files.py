@@ -1,0 +1,59 @@
+"""The file of an embedded ledger: made so that others cannot read it, checked before it is trusted."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import sqlalchemy as sa
+from sqlalchemy import exc
+
+from privee.errors import PriveeError
+from privee.gateway.ledger.trouble import DAMAGED, LedgerUnavailable, unavailable
+
+
+def make_private(engine: sa.Engine) -> None:
+    """An empty file that only its owner can read, unless there is one; SQLite gives its other files the same mode."""
+    try:
+        os.close(os.open(path_of(engine), os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise PriveeError(f"cannot make the ledger {path_of(engine)}: {error.strerror}") from None
+
+
+def check_file(engine: sa.Engine) -> None:
+    """Refuse a file that is missing, damaged or no database."""
+    path = path_of(engine)
+    if not path.is_file():
+        raise PriveeError(f"there is no ledger {path}: privee ledger init makes one")
+    try:
+        with engine.execution_options(reads=True).connect() as connection:
+            found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+    except exc.DBAPIError as error:
+        raise unavailable(error) from None
+    if found != "ok":
+        raise LedgerUnavailable(DAMAGED)
+
+
+def path_of(engine: sa.Engine) -> Path:
+    """Where the file is."""
+    return Path(engine.url.database or "")
+
+
+class SameFile:
+    """Notices that the file was removed or replaced: what is written to it then would be lost."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._path = path_of(engine).absolute()
+        self._first = self._identity()
+
+    def check(self) -> None:
+        """Quick enough for every charge."""
+        if self._identity() != self._first:
+            raise LedgerUnavailable("the ledger's file was removed or replaced: start the gateway anew")
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            found = os.stat(self._path)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino

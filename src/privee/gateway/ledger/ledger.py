@@ -1,0 +1,207 @@
+"""The ledger: counts what every entity gives away, durably and before it leaves, and refuses what would be too much."""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from privee.errors import PriveeError
+from privee.gateway.ledger import audit_chain, opening, views
+from privee.gateway.ledger.asks import Ask, Quote, Receipt, Refused
+from privee.gateway.ledger.clock import SteadyClock
+from privee.gateway.ledger.connections import Connections
+from privee.gateway.ledger.counting import Counting
+from privee.gateway.ledger.engine import is_sqlite
+from privee.gateway.ledger.entities import hash_entities, tag
+from privee.gateway.ledger.limits import Limits, Price
+from privee.gateway.ledger.schema import spending
+from privee.gateway.ledger.secrets import Subkeys, subkeys
+from privee.gateway.ledger.settling import DoesNotFit, Known, charge_all, quote, refuse_all
+from privee.gateway.ledger.trouble import LedgerUnavailable, clear_errors
+
+__all__ = ["Ask", "Ledger", "LedgerUnavailable", "Limits", "Price", "Quote", "Receipt", "Refused"]
+
+
+class Ledger:
+    """An open ledger; safe to use from several threads. Made with `Ledger.open`.
+
+    Attributes:
+        engine: connections to its database, for `api_keys` and `audit_chain`.
+        keys: what its secret key is used for.
+        limits: what every entity may give away.
+    """
+
+    def __init__(self, engine: sa.Engine, keys: Subkeys, limits: Limits, clock: SteadyClock) -> None:
+        self.engine, self.keys, self.limits, self._clock = engine, keys, limits, clock
+        self._counting = Counting(limits, mark="?" if is_sqlite(engine) else "%s")
+        self._writing, self._reading = Connections(engine, writes=True), Connections(engine, writes=False)
+
+    @staticmethod
+    def create(url: str, key: bytes) -> None:
+        """Make the tables of a new ledger. One that was made with the same key is left as it is."""
+        opening.create(url, subkeys(key))
+
+    @staticmethod
+    def upgrade(url: str) -> None:
+        """Bring a ledger made by an older privee up to date."""
+        opening.upgrade(url)
+
+    @classmethod
+    def open(cls, url: str, key: bytes, *, limits: Limits, clock: SteadyClock | None = None) -> Ledger:
+        """Open a ledger.
+
+        Args:
+            url: `sqlite:///path` or `postgresql://user@host/name`.
+            key: its secret key.
+            limits: what every entity may give away, see `limits_for`.
+            clock: for tests.
+
+        Raises:
+            PriveeError: it is missing, damaged, of another version or made with another key; the line says which.
+        """
+        keys, clock = subkeys(key), clock or SteadyClock()
+        engine, latest = opening.open_checked(url, keys)
+        clock.not_before(latest)
+        return cls(engine, keys, limits, clock)
+
+    @property
+    def chain_key(self) -> bytes:
+        """The audit chain's."""
+        return self.keys.chain
+
+    def now(self) -> int:
+        """The ledger's own time, in whole seconds since 1970; it never goes back."""
+        return self._clock.now()
+
+    def fingerprint(self, *parts: bytes) -> bytes:
+        """Of a release with repeatable draws: of everything it depends on besides the entity."""
+        message = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+        return hmac.digest(self.keys.fingerprints, message, "sha256")
+
+    def price(self, entities: Sequence[str], price: Price) -> Quote:
+        """What releases for these entities would come to now. Nothing is charged, and nothing is kept for the asker."""
+        known = self._know(Ask(entities, price, "-", "-"))
+        spent = self._reading.run(lambda cursor: self._counting.spent(cursor, set(known.entities), self.now()))
+        return quote(self.limits, spent, known)
+
+    def charge(self, ask: Ask) -> Receipt:
+        """Count a release; it may leave once this returns.
+
+        Raises:
+            Refused: it would be too much; nothing is counted.
+            LedgerUnavailable: it is not known to be counted, so it must not leave.
+        """
+        (outcome,) = self.charge_many([ask])
+        if isinstance(outcome, Refused):
+            raise outcome
+        return outcome
+
+    def charge_many(self, asks: Sequence[Ask]) -> list[Receipt | Refused]:
+        """Count several releases with one wait for the disk; each is counted whole or refused, in the asks' order.
+
+        Raises:
+            LedgerUnavailable: it is not known which are counted, so none may leave.
+        """
+        known, now = dict(enumerate(map(self._know, asks))), self.now()
+        outcomes = self._settle(known, now) if known else {}
+        refused = {place: found.entities for place, found in outcomes.items() if isinstance(found, DoesNotFit)}
+        receipts = {place: found for place, found in outcomes.items() if isinstance(found, Receipt)}
+        refusals = self._refuse([(known[place], entities) for place, entities in refused.items()], now)
+        answers: dict[int, Receipt | Refused] = receipts | dict(zip(refused, refusals, strict=True))
+        return [answers[place] for place in sorted(answers)]
+
+    def refuse(self, ask: Ask) -> Refused | None:
+        """Record an ask that `price` found too much, without charging; None if by now it would fit."""
+        known = self._know(ask)
+        refusal = self.price(ask.entities, ask.price).refusal
+        if refusal is not None:
+            self._refuse([(known, {known.entities[place] for place in refusal.positions})], self.now())
+        return refusal
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """A connection to read with; it takes no lock that a charge would wait for."""
+        with clear_errors(), self.engine.execution_options(reads=True).connect() as connection:
+            yield connection
+
+    def ping(self) -> None:
+        """Raises LedgerUnavailable if the database does not answer."""
+        self._reading.run(lambda cursor: cursor.execute("SELECT 1"))
+
+    def spent(self, entity: str) -> views.Spending:
+        """What an entity has given away."""
+        (hashed,) = hash_entities(self.keys.entities, [entity])
+        with self.reading() as connection:
+            return views.spending_of(connection, self.limits, hashed, self.now())
+
+    def near_limit(self, count: int) -> list[views.Spending]:
+        """The entities that have used up most of what is allowed; reads the whole table."""
+        with self.reading() as connection:
+            return views.nearest(connection, self.limits, count, self.now())
+
+    def activity(self, since: float, bucket: int) -> list[views.Bucket]:
+        """Releases and refusals since a time, per so many seconds; times without any are left out."""
+        with self.reading() as connection:
+            return views.activity(connection, since, bucket)
+
+    def totals(self) -> views.Totals:
+        """Of the whole ledger."""
+        with self.reading() as connection:
+            return views.totals(connection)
+
+    def reset(self, entity: str, *, reason: str, actor: str) -> None:
+        """Let an entity start anew. An administrative act; what it gave away in its lifetime stays on record."""
+        reason = audit_chain.check_text(reason, "the reason", audit_chain.REASON)
+        (hashed,) = hash_entities(self.keys.entities, [entity])
+        of_entity, zeros = spending.c.entity == hashed, dict.fromkeys(Price._fields, 0)
+        with clear_errors(), self.engine.begin() as connection:
+            row = connection.execute(sa.select(spending).where(of_entity).with_for_update()).mappings().one_or_none()
+            if row is None:
+                raise PriveeError("nothing was ever released for this entity, so there is nothing to reset")
+            now = self.now()
+            connection.execute(sa.update(spending).where(of_entity).values(**zeros, window_started=now))
+            subject, details = tag(hashed), {name: row[name] for name in ("window_started", *Price._fields)}
+            entry: Mapping[str, Any] = {"subject": subject, "reason": reason, "details": details}
+            audit_chain.append(connection, self.keys.chain, at=now, actor=actor, act="ledger.reset", **entry)
+
+    def close(self) -> None:
+        """Finish what is under way and let go of the database."""
+        self._writing.close()
+        self._reading.close()
+        self.engine.dispose()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _know(self, ask: Ask) -> Known:
+        return Known(ask, hash_entities(self.keys.entities, ask.entities))
+
+    def _settle(self, asks: dict[int, Known], now: int) -> dict[int, Receipt | DoesNotFit]:
+        """All at once; if that does not fit, in two parts, so that a few that are refused cost the others little."""
+        try:
+            listed = list(asks.values())
+            receipts = self._writing.run(lambda cursor: charge_all(cursor, self._counting, listed, now))
+        except DoesNotFit as too_much:
+            if len(asks) == 1:
+                return dict.fromkeys(asks, too_much)
+            parts = _split(asks, too_much.entities)
+            return {place: found for part in parts for place, found in self._settle(part, now).items()}
+        return dict(zip(asks, receipts, strict=True))
+
+    def _refuse(self, asks: Sequence[tuple[Known, set[bytes]]], now: int) -> list[Refused]:
+        return self._writing.run(lambda cursor: refuse_all(cursor, self._counting, asks, now)) if asks else []
+
+
+def _split(asks: dict[int, Known], too_much: set[bytes]) -> list[dict[int, Known]]:
+    """Those that are not to blame, and the others; in halves if all are."""
+    blamed = [place for place, known in asks.items() if not too_much.isdisjoint(known.entities)]
+    later = set(blamed if len(blamed) < len(asks) else blamed[len(blamed) // 2 :])
+    parts = ([place for place in asks if place not in later], later)
+    return [{place: asks[place] for place in sorted(part)} for part in parts]

@@ -1,0 +1,1 @@
+"""Alembic's folder: each step from one set of tables to the next."""

@@ -1,0 +1,1 @@
+"""One file per step, in order of their numbers."""

@@ -1,0 +1,83 @@
+"""The ledger's tables. Whole numbers only: what is spent is rounded up, what is allowed is rounded down."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+metadata = sa.MetaData()
+
+about = sa.Table(
+    "about",
+    metadata,
+    sa.Column("name", sa.String(64), primary_key=True),
+    sa.Column("value", sa.String(256), nullable=False),
+    comment="one value per name: the check of the secret key",
+)
+
+spending = sa.Table(
+    "spending",
+    metadata,
+    sa.Column("entity", sa.LargeBinary(32), primary_key=True),
+    sa.Column("releases", sa.BigInteger, nullable=False),
+    sa.Column("epsilon", sa.BigInteger, nullable=False),
+    sa.Column("drift", sa.BigInteger, nullable=False),
+    sa.Column("squares", sa.BigInteger, nullable=False),
+    sa.Column("window_started", sa.BigInteger, nullable=False),
+    sa.Column("lifetime_releases", sa.BigInteger, nullable=False),
+    sa.Column("lifetime_epsilon", sa.BigInteger, nullable=False),
+    comment="what an entity has given away; epsilon, drift and squares in trillionths",
+    sqlite_with_rowid=False,  # one tree instead of two: a charge writes half as much
+)
+
+answered = sa.Table(
+    "answered",
+    metadata,
+    sa.Column("entity", sa.LargeBinary(32), primary_key=True),
+    sa.Column("fingerprint", sa.LargeBinary(32), primary_key=True),
+    comment="releases with repeatable draws that were charged already; the same one again costs nothing",
+    sqlite_with_rowid=False,
+)
+
+releases = sa.Table(
+    "releases",
+    metadata,
+    sa.Column("id", sa.String(32), primary_key=True),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("key_id", sa.String(64), nullable=False),
+    sa.Column("entities", sa.Integer, nullable=False),
+    sa.Column("charged", sa.Integer, nullable=False),
+    sa.Column("outcome", sa.String(16), nullable=False),
+    comment="one row per request that was released or refused; times in whole seconds since 1970",
+    sqlite_with_rowid=False,
+)
+sa.Index("releases_by_time", releases.c.at)
+
+api_keys = sa.Table(
+    "api_keys",
+    metadata,
+    sa.Column("id", sa.String(16), primary_key=True),
+    sa.Column("name", sa.String(128), nullable=False),
+    sa.Column("secret_hash", sa.LargeBinary(32), nullable=False),
+    sa.Column("role", sa.String(16), nullable=False),
+    sa.Column("scopes", sa.Text, nullable=False),
+    sa.Column("rate", sa.String(64), nullable=False),
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.Column("expires_at", sa.BigInteger),
+    sa.Column("revoked_at", sa.BigInteger),
+    comment="the secret itself is shown once and not stored",
+)
+
+audit_log = sa.Table(
+    "audit_log",
+    metadata,
+    sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("actor", sa.String(128), nullable=False),
+    sa.Column("act", sa.String(64), nullable=False),
+    sa.Column("subject", sa.String(128), nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("details", sa.Text, nullable=False),
+    sa.Column("previous", sa.LargeBinary(32), nullable=False),
+    sa.Column("hash", sa.LargeBinary(32), nullable=False),
+    comment="append only: each row's hash covers the one before; triggers refuse changes",
+)

@@ -1,0 +1,41 @@
+"""What the ledger's one secret key is used for; each use has a subkey of its own, and none tells about another."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from privee.defenses.keys import check_key
+
+_PURPOSE = b"privee ledger 1: "
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Subkeys:
+    """Keys of 32 bytes.
+
+    Attributes:
+        entities: hashes ids, see `entities`.
+        chain: of the audit log, see `audit_chain`.
+        fingerprints: of repeatable releases.
+        check: stored in the database to tell whether the key is the one it was made with.
+    """
+
+    entities: bytes
+    chain: bytes
+    fingerprints: bytes
+    check: bytes
+
+
+def subkeys(key: bytes) -> Subkeys:
+    """All that the ledger itself uses."""
+    names = (field.name for field in dataclasses.fields(Subkeys))
+    return Subkeys(**{name: subkey(key, name) for name in names})
+
+
+def subkey(key: bytes, name: str) -> bytes:
+    """The key for one use, derived with HKDF-SHA256."""
+    check_key(key)
+    return HKDF(hashes.SHA256(), length=32, salt=None, info=_PURPOSE + name.encode()).derive(key)

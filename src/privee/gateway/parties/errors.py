@@ -1,0 +1,30 @@
+"""What can go wrong with a party, by name and by kind."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from privee.errors import PriveeError
+
+Kind = Literal["deadline", "unreachable", "unknown-entity", "refused", "mismatch"]
+
+
+class PartyError(PriveeError):
+    """A party did not do what it was asked.
+
+    Attributes:
+        party: Its name.
+        kind: `deadline` (no answer in time), `unreachable` (no connection), `unknown-entity` (it does not know some of
+            the entities), `refused` (it, or its certificate, was not accepted, or it could not do the work) or
+            `mismatch` (it is not the party, or has not the model, that the gateway expects).
+        positions: Of `unknown-entity`: places in the request, counted from 0.
+    """
+
+    def __init__(self, party: str, kind: Kind, words: str, positions: tuple[int, ...] = ()) -> None:
+        super().__init__(f"party {party} {words}")
+        self.party, self.kind, self.positions = party, kind, positions
+        self._words = words
+
+    def again(self) -> PartyError:
+        """The same error, to be raised elsewhere as well."""
+        return PartyError(self.party, self.kind, self._words, self.positions)

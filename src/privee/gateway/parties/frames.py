@@ -1,0 +1,155 @@
+"""Messages between gateway and party: four bytes of length, a JSON header of that length, then little-endian float32.
+
+Nothing is evaluated or unpickled, every size is bounded, and whatever else comes in is one FrameError. Entities are
+names of the parties' common records; they are compared as text, exactly.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privee.errors import PriveeError
+
+Floats = NDArray[np.float32]
+
+MAX_ENTITY_BYTES = 256
+MAX_ENTITIES = 16_384  # in one call
+MAX_BYTES = 64 << 20  # of one message
+MAX_HEADER = 32 << 20
+PROTOCOL = 1
+
+
+class FrameError(PriveeError):
+    """These bytes are not a message of the parties' protocol."""
+
+
+@dataclass(frozen=True)
+class EmbedRequest:
+    """Embeddings for these entities, please; of these columns, if given, instead of the stored ones."""
+
+    entities: tuple[str, ...]
+    columns: Floats | None = None
+
+    def encode(self) -> bytes:
+        """As bytes."""
+        shape = None if self.columns is None else list(self.columns.shape)
+        return _encode({"entities": self.entities, "columns": shape}, self.columns)
+
+    @classmethod
+    def decode(cls, frame: bytes) -> EmbedRequest:
+        """From bytes."""
+        header, body = _decode(frame, {"entities", "columns"})
+        entities = header["entities"]
+        if not isinstance(entities, list) or not 0 < len(entities) <= MAX_ENTITIES:
+            raise FrameError(f"entities must be a list of 1 to {MAX_ENTITIES} texts")
+        if not all(is_entity(entity) for entity in entities):
+            raise FrameError(f"an entity must be a text of 1 to {MAX_ENTITY_BYTES} bytes")
+        columns = None if header["columns"] is None else _floats(header["columns"], body, len(entities))
+        if columns is None and body:
+            raise FrameError("the message is longer than its header says")
+        return cls(tuple(entities), columns)
+
+
+@dataclass(frozen=True)
+class EmbedReply:
+    """One embedding per entity, zeros for those the party does not know, and whose weights made them."""
+
+    embeddings: Floats
+    unknown: tuple[int, ...]
+    weights: str
+
+    def encode(self) -> bytes:
+        """As bytes."""
+        header = {"shape": list(self.embeddings.shape), "unknown": self.unknown, "weights": self.weights}
+        return _encode(header, self.embeddings)
+
+    @classmethod
+    def decode(cls, frame: bytes, count: int) -> EmbedReply:
+        """From bytes, for a request of `count` entities."""
+        header, body = _decode(frame, {"shape", "unknown", "weights"})
+        embeddings, unknown, weights = _floats(header["shape"], body, count), header["unknown"], header["weights"]
+        if not isinstance(unknown, list) or not all(type(place) is int and 0 <= place < count for place in unknown):
+            raise FrameError("unknown must be a list of places")
+        if not isinstance(weights, str) or len(weights) != 64:
+            raise FrameError("weights must be a SHA-256 checksum")
+        return cls(embeddings, tuple(unknown), weights)
+
+
+@dataclass(frozen=True)
+class About:
+    """What a party says of itself."""
+
+    party: str
+    weights: str
+    width: int
+    features: int
+    rows: int | None
+    version: str
+
+    def encode(self) -> bytes:
+        """As bytes."""
+        return _encode({"protocol": PROTOCOL} | vars(self))
+
+    @classmethod
+    def decode(cls, frame: bytes) -> About:
+        """From bytes."""
+        header, _ = _decode(frame, {"protocol", "party", "weights", "width", "features", "rows", "version"})
+        if header.pop("protocol") != PROTOCOL:
+            raise FrameError(f"the party speaks another protocol than {PROTOCOL}; use the same version of privee")
+        about = cls(**header)
+        texts = all(isinstance(text, str) and len(text) <= 300 for text in (about.party, about.weights, about.version))
+        counts = all(type(count) is int and 0 < count < 2**31 for count in (about.width, about.features))
+        rows = about.rows is None or (type(about.rows) is int and about.rows >= 0)
+        if not (texts and counts and rows and len(about.weights) == 64):
+            raise FrameError("the party describes itself in a way that makes no sense")
+        return about
+
+
+def is_entity(value: object) -> bool:
+    """Whether this can name an entity: Unicode text of 1 to 256 bytes of UTF-8."""
+    try:
+        return isinstance(value, str) and 0 < len(value.encode()) <= MAX_ENTITY_BYTES
+    except UnicodeEncodeError:  # half a surrogate pair
+        return False
+
+
+def _encode(header: dict[str, Any], body: Floats | None = None) -> bytes:
+    text = json.dumps(header, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    raw = b"" if body is None else np.ascontiguousarray(body, dtype="<f4").tobytes()
+    return len(text).to_bytes(4, "big") + text + raw
+
+
+def _decode(frame: bytes, keys: set[str]) -> tuple[dict[str, Any], memoryview]:
+    """Header, which has exactly these keys, and what follows it."""
+    length = int.from_bytes(frame[:4], "big")
+    if len(frame) < 4 or length > min(MAX_HEADER, len(frame) - 4):
+        raise FrameError("the message is cut off, or not one of privee's")
+    try:
+        header = json.loads(frame[4 : 4 + length].decode(), parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        raise FrameError("the message's header is not readable") from None
+    if not isinstance(header, dict) or set(header) != keys:
+        raise FrameError("the message's header has not the expected parts")
+    return header, memoryview(frame)[4 + length :]
+
+
+def _floats(shape: Any, body: memoryview, count: int) -> Floats:
+    """Rows of finite numbers, as many as were asked for."""
+    if not isinstance(shape, list) or len(shape) != 2 or not all(type(side) is int and side > 0 for side in shape):
+        raise FrameError("a shape must be two positive whole numbers")
+    if shape[0] != count or 4 * math.prod(shape) != len(body):
+        raise FrameError("the numbers are not as many as they should be")
+    values = np.frombuffer(body, dtype="<f4").reshape(shape).astype(np.float32, copy=False)
+    if not np.isfinite(values).all():
+        raise FrameError("a number is not finite")
+    return values
+
+
+def _refuse(_: str) -> NoReturn:
+    raise ValueError

@@ -1,0 +1,144 @@
+"""One party's server: embeddings for entities, from its own store and weights, for the coordinator alone."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import grpc
+import numpy as np
+from grpc import aio
+
+from privee.errors import PriveeError
+from privee.gateway.parties.addresses import Address, require_loopback
+from privee.gateway.parties.frames import About, EmbedReply, EmbedRequest, FrameError
+from privee.gateway.parties.logs import log_event
+from privee.gateway.parties.model import PartyModel
+from privee.gateway.parties.roles import COORDINATOR, COORDINATOR_NAME
+from privee.gateway.parties.stores import Store, StoreError
+from privee.gateway.parties.tls import Identity
+from privee.gateway.parties.wire import BAD_COLUMNS, SERVER_OPTIONS, SERVICE, STORE_FAILED, server_credentials
+
+WORKERS = 4
+MOST_CALLS = 64  # at once; more are turned away, not queued
+GRACE = 5.0  # seconds for calls in flight when stopping
+
+
+class PartyService:
+    """Answers the two methods. The event loop only reads and writes; the work is done in threads."""
+
+    def __init__(self, about: About, model: PartyModel, store: Store, *, tls: bool) -> None:
+        self.about, self._model, self._store, self._tls = about, model, store, tls
+        self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="embed")
+
+    def handler(self) -> Any:
+        """For gRPC: bytes in, bytes out."""
+        methods = {"Embed": self._embed, "About": self._describe}
+        handlers = {name: grpc.unary_unary_rpc_method_handler(method) for name, method in methods.items()}
+        return grpc.method_handlers_generic_handler(SERVICE, handlers)
+
+    def close(self) -> None:
+        """Let go of threads and connections."""
+        self._workers.shutdown(wait=False, cancel_futures=True)
+        self._store.close()
+
+    async def _describe(self, _: bytes, context: aio.ServicerContext) -> bytes:
+        await self._admit(context)
+        return self.about.encode()
+
+    async def _embed(self, frame: bytes, context: aio.ServicerContext) -> bytes:
+        await self._admit(context)
+        started = time.perf_counter()
+        try:
+            answer = functools.partial(self.answer, frame)
+            count, unknown, reply = await asyncio.get_running_loop().run_in_executor(self._workers, answer)
+        except FrameError:
+            await _refuse(context, grpc.StatusCode.INVALID_ARGUMENT, "not a valid message")
+        except StoreError as error:
+            log_event("store failed", level=logging.ERROR, reason=str(error))
+            await _refuse(context, grpc.StatusCode.INTERNAL, STORE_FAILED)
+        except PriveeError:
+            await _refuse(context, grpc.StatusCode.INVALID_ARGUMENT, BAD_COLUMNS)
+        except Exception as error:
+            log_event("failed", level=logging.ERROR, error=type(error).__name__, at=_place(error))
+            await _refuse(context, grpc.StatusCode.INTERNAL, "failed")
+        seconds = round(time.perf_counter() - started, 6)
+        log_event("embedded", count=count, unknown=unknown, seconds=seconds, peer=COORDINATOR)
+        return reply
+
+    def answer(self, frame: bytes) -> tuple[int, int, bytes]:
+        """How many entities were asked for, how many are unknown, and the reply."""
+        request = EmbedRequest.decode(frame)
+        columns, unknown = self._columns(request)
+        embeddings = self._model.embed(columns)
+        embeddings[unknown] = 0
+        places = tuple(np.flatnonzero(unknown).tolist())
+        return len(unknown), len(places), EmbedReply(embeddings, places, self.about.weights).encode()
+
+    def _columns(self, request: EmbedRequest) -> tuple[np.ndarray, np.ndarray]:
+        if request.columns is None:
+            return self._store.find(request.entities)
+        if request.columns.shape[1] != self.about.features:
+            raise PriveeError("the columns have another width than the model's")
+        if request.columns.min() < 0 or request.columns.max() > 1:
+            raise PriveeError("encoded columns lie between 0 and 1")
+        return request.columns, np.zeros(len(request.entities), dtype=bool)
+
+    async def _admit(self, context: aio.ServicerContext) -> None:
+        """Only the coordinator may ask. Without TLS, which loopback alone allows, anyone on this machine is."""
+        if not self._tls:
+            return
+        names = (context.auth_context() or {}).get("x509_subject_alternative_name", ())
+        if COORDINATOR_NAME.encode() not in names:
+            log_event("refused", level=logging.WARNING, peer="other")
+            await _refuse(context, grpc.StatusCode.PERMISSION_DENIED, "only the coordinator may ask")
+
+
+@dataclass
+class PartyServer:
+    """A server that listens."""
+
+    address: Address
+    _server: aio.Server
+
+    @classmethod
+    async def start(cls, service: PartyService, listen: Address, identity: Identity | None) -> PartyServer:
+        """Listen; port 0 picks a free one."""
+        server = aio.server(options=SERVER_OPTIONS, maximum_concurrent_rpcs=MOST_CALLS)
+        server.add_generic_rpc_handlers((service.handler(),))
+        try:
+            if identity is None:
+                require_loopback(listen, "give --certs, made with `privee certs init`")
+                port = server.add_insecure_port(str(listen))
+            else:
+                credentials = server_credentials(identity.ca, identity.cert, identity.key)
+                port = server.add_secure_port(str(listen), credentials)
+        except RuntimeError:
+            port = 0
+        if port == 0:
+            raise PriveeError(f"cannot listen on {listen}: it is taken, or not an address of this machine")
+        await server.start()
+        return cls(listen._replace(port=port), server)
+
+    async def stop(self, grace: float = GRACE) -> None:
+        """Take no more calls and let those in flight end."""
+        await self._server.stop(grace)
+
+
+async def _refuse(context: aio.ServicerContext, code: grpc.StatusCode, word: str) -> NoReturn:
+    await context.abort(code, word)
+    raise AssertionError  # abort always raises
+
+
+def _place(error: BaseException) -> str:
+    """File and line of an unexpected error; its words could hold data."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "" if trace is None else f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"

@@ -1,0 +1,118 @@
+"""`privee party serve`: from a party's folder to a process that serves until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from privee.atomic import whole_file
+from privee.errors import PriveeError
+from privee.gateway.parties.addresses import Address, require_loopback
+from privee.gateway.parties.description import PartyDescription
+from privee.gateway.parties.frames import About
+from privee.gateway.parties.logs import log_event, log_to_stderr
+from privee.gateway.parties.roles import party_name
+from privee.gateway.parties.stores import Source, open_store
+from privee.gateway.parties.tls import Identity, TlsFiles
+from privee.version import __version__
+
+if TYPE_CHECKING:
+    from privee.gateway.parties.server import PartyService
+
+SOON_DAYS = 30
+
+
+@dataclass(frozen=True)
+class ServeSettings:
+    """What `privee party serve` was told."""
+
+    folder: Path
+    source: Source
+    listen: str = "127.0.0.1:0"
+    tls: TlsFiles | None = None
+    ready_file: Path | None = None
+
+
+def serve_party(settings: ServeSettings) -> None:
+    """Serve until SIGTERM or SIGINT; calls in flight are finished first."""
+    listen = Address.parse(settings.listen)
+    about = PartyDescription.read(settings.folder)
+    identity = _identity(settings.tls, about.party, listen)
+    log_to_stderr()
+    service = _service(settings, about, tls=identity is not None)
+    try:
+        asyncio.run(_serve(settings, service, listen, identity))
+    finally:
+        service.close()
+
+
+def _service(settings: ServeSettings, description: PartyDescription, *, tls: bool) -> PartyService:
+    # Here because they load torch, which takes seconds: a wrong option is told before.
+    from privee.gateway.parties.model import PartyModel
+    from privee.gateway.parties.server import PartyService
+
+    store = open_store(settings.folder, description, settings.source)
+    model = PartyModel(settings.folder, description)
+    about = About(description.party, model.weights, model.width, description.features, store.rows, __version__)
+    return PartyService(about, model, store, tls=tls)
+
+
+async def _serve(settings: ServeSettings, service: PartyService, listen: Address, identity: Identity | None) -> None:
+    from privee.gateway.parties.server import PartyServer
+
+    server = await PartyServer.start(service, listen, identity)
+    stop = _stop_signals()
+    try:
+        _tell_ready(settings, service.about, server.address, identity)
+        await stop.wait()
+        log_event("stopping", party=service.about.party)
+    finally:
+        await server.stop()
+    log_event("stopped", party=service.about.party)
+
+
+def _identity(tls: TlsFiles | None, party: str, listen: Address) -> Identity | None:
+    """The party's certificate, checked: it must be this party's, and in date."""
+    if tls is None:
+        require_loopback(listen, "give --certs, made with `privee certs init`")
+        return None
+    identity = tls.load()
+    if party_name(party) not in identity.names:
+        raise PriveeError(f"{tls.cert} is not the certificate of party {party}: it is for {', '.join(identity.names)}")
+    return identity
+
+
+def _tell_ready(settings: ServeSettings, about: About, address: Address, identity: Identity | None) -> None:
+    print(f"privee: party {about.party} listens on {address}", file=sys.stderr, flush=True)
+    where, tls = str(address), identity is not None
+    log_event("ready", party=about.party, address=where, rows=about.rows, width=about.width, tls=tls)
+    if identity is not None:
+        days = (identity.expires - datetime.now(UTC)).days
+        if days < SOON_DAYS:
+            log_event("certificate expires soon", level=logging.WARNING, days=days)
+    if settings.ready_file is not None:
+        with whole_file(settings.ready_file, force=True) as partial:
+            partial.write_text(json.dumps({"address": str(address), "pid": os.getpid()}) + "\n", encoding="utf-8")
+
+
+def _stop_signals() -> asyncio.Event:
+    """Set by the first signal; a second one ends the process at once."""
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def heard(number: signal.Signals) -> None:
+        stop.set()
+        loop.remove_signal_handler(number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with contextlib.suppress(NotImplementedError):  # Windows
+            loop.add_signal_handler(number, heard, number)
+    return stop

@@ -1,0 +1,193 @@
+"""A party's columns in a table of a database: only the needed columns of the asked entities are read, read-only.
+
+Values are taken as a Parquet file's are: by their type, NULL is missing. Text is read as a CSV file's where that is
+needed to understand it: numbers in a text column, and categories with white space around them or one of the words for
+missing.
+"""
+
+from __future__ import annotations
+
+import decimal
+import logging
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import sqlalchemy as sa
+from numpy.typing import NDArray
+
+from privee.data.tables import PartyTable, Preprocessing
+from privee.data.tables.cells import from_text, from_typed
+from privee.data.tables.encoders import CategoricalColumn, Column
+from privee.errors import PriveeError
+from privee.gateway.parties.logs import log_event
+from privee.gateway.parties.stores import Found, StoreError
+
+CHUNK = 500  # entities per statement; databases bound the number of parameters
+POOL = 4
+STATEMENT_MS = 10_000
+LARGEST = 2**63
+
+ToId = Callable[[str], Any]
+
+
+class SqlStore:
+    """Reads from one table. Safe to use from several threads."""
+
+    rows = None
+
+    def __init__(self, url: str, table: str, id_column: str, fitted: Preprocessing) -> None:
+        self._fitted = fitted
+        self._engine = _connect(url)
+        try:
+            needed = [id_column, *fitted.kinds]
+            columns = _reflect(self._engine, table, needed)
+            kind, self._to_id = _id_bind(columns[id_column], id_column)
+            chosen = sa.bindparam("ids", expanding=True, type_=kind)
+            self._select = sa.select(*(columns[name] for name in needed)).where(columns[id_column].in_(chosen))
+        except sa.exc.SQLAlchemyError as error:
+            self.close()
+            raise PriveeError(f"cannot read the table {table!r}: {_why(error)}") from None
+        except PriveeError:
+            self.close()
+            raise
+
+    def find(self, entities: Sequence[str]) -> Found:
+        """Encoded columns of these entities. One that cannot be read counts as unknown, and spoils no other's row."""
+        try:
+            return self._together(entities)
+        except (ValueError, OverflowError, sa.exc.DataError):
+            if len(entities) == 1:
+                log_event("unreadable row", level=logging.WARNING, count=1)
+                return Found(self._zeros(1), np.ones(1, dtype=bool))
+        except sa.exc.SQLAlchemyError as error:
+            raise StoreError(f"the database did not answer ({type(error).__name__})") from None
+        middle = len(entities) // 2
+        halves = [self.find(half) for half in (entities[:middle], entities[middle:])]
+        return Found(*(np.concatenate(parts) for parts in zip(*halves, strict=True)))
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    def _together(self, entities: Sequence[str]) -> Found:
+        rows = self._rows(entities)
+        places = {entity: place for place, entity in enumerate(rows)}
+        found = np.fromiter((places.get(entity, -1) for entity in entities), np.int64, len(entities))
+        unknown = found < 0
+        columns = self._zeros(len(entities))
+        columns[~unknown] = self._encode(list(rows.values()))[found[~unknown]]
+        return Found(columns, unknown)
+
+    def _zeros(self, count: int) -> NDArray[np.float32]:
+        return np.zeros((count, len(self._fitted.feature_names)), dtype=np.float32)
+
+    def _rows(self, entities: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+        """What the table holds of these entities, by entity."""
+        ids = list(dict.fromkeys(value for value in map(self._to_id, entities) if value is not None))
+        rows: dict[str, tuple[Any, ...]] = {}
+        with self._engine.connect() as connection:
+            for start in range(0, len(ids), CHUNK):
+                for identity, *values in connection.execute(self._select, {"ids": ids[start : start + CHUNK]}):
+                    if str(identity) in rows:
+                        raise PriveeError("the table holds an entity twice: make its id column unique")
+                    rows[str(identity)] = tuple(values)
+        return rows
+
+    def _encode(self, rows: list[tuple[Any, ...]]) -> NDArray[np.float32]:
+        if not rows:
+            return self._zeros(0)
+        cells = zip(self._fitted.columns, zip(*rows, strict=True), strict=True)
+        columns = {column.name: _arrow(column, list(held)) for column, held in cells}
+        return self._fitted.apply(PartyTable("the table", tuple(str(k) for k in range(len(rows))), columns))
+
+
+def _arrow(column: Column, cells: list[Any]) -> Any:
+    """Cells as the reader of files would give them."""
+    where = f"column {column.name!r}"
+    plain = [float(cell) if isinstance(cell, decimal.Decimal) else cell for cell in cells]
+    try:
+        array = pa.chunked_array([pa.array(plain)])
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        raise PriveeError(f"{where} holds values of several types") from None
+    if not pa.types.is_string(array.type):
+        return from_typed(array, column.kind, where)
+    if not isinstance(column, CategoricalColumn):
+        return from_text(array, "numeric", where)
+    fitted = pc.is_in(array, value_set=pa.array(column.categories, pa.string()))
+    return pc.if_else(fitted, array, from_text(array, "categorical", where))
+
+
+def _connect(url: str) -> sa.Engine:
+    try:
+        parsed = sa.make_url(url)
+        kind = parsed.get_backend_name()
+    except sa.exc.ArgumentError:
+        raise PriveeError("a database's address is like postgresql://user@host/name or sqlite:///file.db") from None
+    common: dict[str, Any] = {"hide_parameters": True, "isolation_level": "AUTOCOMMIT"}
+    if kind == "sqlite":
+        if not parsed.database:
+            raise PriveeError("a SQLite database is a file: sqlite:///file.db")
+        file = parsed.set(database=f"file:{quote(parsed.database)}", query={"mode": "ro", "uri": "true"})
+        return sa.create_engine(file, **common)
+    if kind == "postgresql":
+        options = f"-c default_transaction_read_only=on -c statement_timeout={STATEMENT_MS}"
+        arguments = {"options": options, "connect_timeout": 5}
+        driver = parsed.set(drivername="postgresql+psycopg")
+        return sa.create_engine(driver, connect_args=arguments, pool_pre_ping=True, pool_size=POOL, **common)
+    raise PriveeError(f"a party's table is read from SQLite or PostgreSQL, not from {kind}")
+
+
+def _reflect(engine: sa.Engine, table: str, needed: Sequence[str]) -> dict[str, sa.Column[Any]]:
+    """The needed columns, as the database describes them."""
+    inspector = sa.inspect(engine)
+    schema: str | None = None
+    name = table
+    if not (inspector.has_table(table) or table in inspector.get_view_names()) and "." in table:
+        schema, name = table.split(".", 1)
+    try:
+        held = {one["name"]: one["type"] for one in inspector.get_columns(name, schema=schema)}
+    except sa.exc.NoSuchTableError:
+        raise PriveeError(f"the database has no table {table!r}") from None
+    absent = [column for column in needed if column not in held]
+    if absent:
+        raise PriveeError(f"the table {table!r} has no column {absent[0]!r}")
+    made = sa.Table(name, sa.MetaData(), *(sa.Column(column, held[column]) for column in needed), schema=schema)
+    return {column: made.c[column] for column in needed}
+
+
+def _id_bind(column: sa.Column[Any], name: str) -> tuple[sa.types.TypeEngine[Any], ToId]:
+    """The type to compare ids in, and how an entity's name becomes an id; None if it cannot be one of this type."""
+    kind = column.type
+    if isinstance(kind, sa.Integer):
+        return sa.BigInteger(), _whole
+    if isinstance(kind, sa.Uuid):
+        return sa.Uuid(), _uuid
+    if isinstance(kind, sa.String):
+        return sa.String(), lambda text: None if "\0" in text else text
+    raise PriveeError(f"the id column {name!r} must hold text, whole numbers or UUIDs")
+
+
+def _whole(text: str) -> int | None:
+    """7 is 7, but 007 and +7 are other entities, as in a file."""
+    digits = text.removeprefix("-")
+    value = int(text) if digits.isascii() and digits.isdigit() and len(digits) < 20 else None
+    return value if value is not None and str(value) == text and -LARGEST <= value < LARGEST else None
+
+
+def _uuid(text: str) -> uuid.UUID | None:
+    try:
+        value = uuid.UUID(text)
+    except ValueError:
+        return None
+    return value if str(value) == text else None
+
+
+def _why(error: sa.exc.SQLAlchemyError) -> str:
+    """The driver's first line, which names hosts and tables, never values: parameters are hidden."""
+    origin = getattr(error, "orig", None) or error
+    return next(iter(str(origin).splitlines()), type(error).__name__)

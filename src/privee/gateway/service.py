@@ -1,0 +1,173 @@
+"""Everything behind the HTTP routes: the model, its parties, its defense, the ledger and its keys."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import torch
+
+from privee.defenses import Repeatable
+from privee.defenses.keys import read_key
+from privee.errors import SettingError
+from privee.gateway.counting import Counter
+from privee.gateway.inference import Inference
+from privee.gateway.joint_model import JointModel, load_joint_model
+from privee.gateway.ledger.api_keys import Keys
+from privee.gateway.ledger.audit_chain import entries, verify
+from privee.gateway.ledger.engine import is_sqlite
+from privee.gateway.ledger.ledger import Ledger, LedgerUnavailable
+from privee.gateway.ledger.limits import Limits, Price, limits_for
+from privee.gateway.ledger.secrets import subkey
+from privee.gateway.parties.channel import PartyChannel, PartyHealth, Patience
+from privee.gateway.parties.tls import TlsFiles
+from privee.gateway.settings import GatewaySettings
+
+Result = TypeVar("Result")
+HEALTH_SECONDS = 1.0
+POSTGRESQL_WRITERS = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Health:
+    """Whether the gateway can answer, and who cannot."""
+
+    ledger: bool
+    parties: Mapping[str, PartyHealth]
+
+    @property
+    def ready(self) -> bool:
+        """All parts work."""
+        return self.ledger and all(party.reachable for party in self.parties.values())
+
+    @property
+    def status(self) -> int:
+        """As HTTP says it."""
+        return 200 if self.ready else 503
+
+    def problem(self) -> dict[str, str]:
+        """Who is to blame, in one line."""
+        away = [name for name, party in self.parties.items() if not party.reachable]
+        words = ([] if self.ledger else ["the ledger cannot be read"]) + [
+            f"party {name} does not answer" for name in away
+        ]
+        return {"error": "; ".join(words), "code": "not-ready"}
+
+
+class Service:
+    """Opened by `open_service`; `start` and `close` belong to the event loop that serves it."""
+
+    def __init__(self, settings: GatewaySettings, model: JointModel, ledger: Ledger, key: bytes) -> None:
+        self.settings, self.model, self.ledger = settings, model, ledger
+        self.keys = Keys(ledger.engine, ledger.chain_key)
+        self._tls = None if settings.certs is None else TlsFiles.from_folder(settings.certs / "coordinator")
+        self._counter = Counter(ledger, writers=1 if is_sqlite(ledger.engine) else POSTGRESQL_WRITERS)
+        self._key = key
+        self._health: tuple[float, Health] | None = None
+        self.inference: Inference
+
+    async def start(self) -> None:
+        """Open the ways to the parties."""
+        channel = PartyChannel(
+            self.settings.parties,
+            self._tls,
+            patience=Patience(deadline=self.settings.deadline),
+            max_batch=self.settings.max_entities,
+            expected_weights=self.model.weights,
+        )
+        defense, repeatable = self.settings.defense, None
+        if self.settings.repeatable:
+            draws = subkey(self._key, "repeatable draws")
+            repeatable = Repeatable(defense, key=draws, model_version=self.model.version)
+        self.inference = Inference(
+            model=self.model,
+            channel=channel,
+            defense=defense,
+            price=Price.of(defense, len(self.model.classes)),
+            counter=self._counter if self.settings.counted else None,
+            repeatable=repeatable,
+        )
+
+    async def close(self) -> None:
+        """Finish what is under way."""
+        await self.inference.channel.close()
+        await self._counter.close()
+
+    async def read(self, work: Callable[..., Result], *args: Any) -> Result:
+        """Run a blocking call on a thread of the ledger's."""
+        return await self._counter.read(work, *args)
+
+    async def health(self) -> Health:
+        """How ledger and parties are, asked at most once a second."""
+        if self._health is None or time.monotonic() - self._health[0] > HEALTH_SECONDS:
+            parties = await self.inference.channel.health()
+            self._health = (time.monotonic(), Health(await self.read(self._ledger_up), parties))
+        return self._health[1]
+
+    def about(self) -> dict[str, Any]:
+        """Defense and guarantee in plain values."""
+        guarantee = self.settings.defense.guarantee(len(self.model.classes))
+        return {
+            "defense": self.settings.defense.spec,
+            "preserves_order": self.settings.defense.preserves_order,
+            "proven": guarantee.proven,
+            "repeatable": self.settings.repeatable,
+            "counted": self.settings.counted,
+            "classes": ", ".join(self.model.classes),
+        }
+
+    # What follows blocks: call it through `read`.
+
+    def totals(self) -> dict[str, Any]:
+        """Counts so far, and what each entity is allowed."""
+        return dataclasses.asdict(self.ledger.totals()) | {"limits": self.ledger.limits.as_dict()}
+
+    def spending(self, entity: str) -> dict[str, Any]:
+        """What one entity has given away."""
+        return dataclasses.asdict(self.ledger.spent(entity))
+
+    def chain(self) -> dict[str, Any]:
+        """Whether the audit chain is unbroken."""
+        with self.ledger.reading() as connection:
+            return dataclasses.asdict(verify(connection, self.ledger.chain_key))
+
+    def acts(self, last: int) -> list[dict[str, Any]]:
+        """The latest administrative acts."""
+        with self.ledger.reading() as connection:
+            return [entry.as_dict() for entry in entries(connection, last=last)]
+
+    def _ledger_up(self) -> bool:
+        try:
+            self.ledger.ping()
+        except LedgerUnavailable:
+            return False
+        return True
+
+
+def open_service(settings: GatewaySettings) -> Service:
+    """Check and open everything; errors come before any port is bound."""
+    torch.set_num_threads(1)  # small tops gain nothing from threads, and wait for each other under load
+    model = load_joint_model(settings.run, settings.name)
+    missing = [name for name in model.parties if name not in settings.parties]
+    if missing:
+        raise SettingError(f"where does party {missing[0]} listen? add --party {missing[0]}=HOST:PORT")
+    strange = [name for name in settings.parties if name not in model.parties]
+    if strange:
+        raise SettingError(f"this model has no party {strange[0]!r}; its parties are {', '.join(model.parties)}")
+    key = read_key(settings.ledger_key)
+    return Service(settings, model, Ledger.open(settings.ledger_url, key, limits=_limits(settings, model)), key)
+
+
+def _limits(settings: GatewaySettings, model: JointModel) -> Limits:
+    return limits_for(
+        settings.defense,
+        len(model.classes),
+        releases=settings.releases,
+        within=settings.within,
+        probability=settings.probability,
+        epsilon=settings.epsilon,
+        delta=settings.delta,
+        window=settings.window,
+    )

@@ -1,0 +1,86 @@
+"""The gateway's settings, checked before anything is opened."""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+from collections.abc import Mapping
+from pathlib import Path
+
+from privee.defenses import Defense
+from privee.errors import SettingError
+
+MIB = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GatewaySettings:
+    """How a model is served.
+
+    Attributes:
+        run: the saved run; only its config and the coordinator's folder are read.
+        parties: where each party listens, "host:port" by name.
+        defense: what turns scores into a release.
+        ledger_url: database of counts and keys.
+        ledger_key: file with the ledger's secret key.
+        name: of the model in addresses; the run folder's by default.
+        certs: folder of `privee certs init` with the coordinator's certificate; None for plain parties on loopback.
+        repeatable: keyed draws: an identical query is answered identically and not charged.
+        counted: False answers without counting; for experiments alone.
+        releases, within, probability, epsilon, delta, window: what the ledger allows each entity.
+        deadline: seconds for the parties to answer, retries included.
+        host, port: where to listen; port 0 picks a free one.
+        tls: serve HTTPS with the coordinator's certificate; None: wherever the address is not loopback.
+        max_body: largest request in bytes.
+        max_entities: most entities in one request.
+    """
+
+    run: Path
+    parties: Mapping[str, str]
+    defense: Defense
+    ledger_url: str
+    ledger_key: Path
+    name: str | None = None
+    certs: Path | None = None
+    repeatable: bool = False
+    counted: bool = True
+    releases: int | None = None
+    within: float | None = None
+    probability: float | None = None
+    epsilon: float | None = None
+    delta: float = 0.0
+    window: int | None = None
+    deadline: float = 2.0
+    host: str = "127.0.0.1"
+    port: int = 8080
+    tls: bool | None = None
+    max_body: int = 4 * MIB
+    max_entities: int = 4096
+
+    def __post_init__(self) -> None:
+        if not 0 < self.deadline <= 600:
+            raise SettingError("the deadline must be above 0 and at most 600 seconds")
+        if self.max_body < 1024 or self.max_entities < 1:
+            raise SettingError("a request must be allowed 1024 bytes and one entity at least")
+        if not self.secured and not is_loopback(self.host):
+            raise SettingError(
+                f"{self.host} is not a loopback address, and API keys must not travel in the clear: "
+                "give --certs (see privee certs init), or listen on 127.0.0.1"
+            )
+        if self.secured and self.certs is None:
+            raise SettingError("HTTPS needs --certs, the folder that privee certs init made")
+
+    @property
+    def secured(self) -> bool:
+        """Whether HTTP goes over TLS."""
+        return self.tls if self.tls is not None else self.certs is not None and not is_loopback(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether this address never leaves the machine."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

