@@ -48,7 +48,9 @@ class Running:
 
 def body(*entities: str, **more) -> dict:
     """The protocol's request for some entities."""
-    return {"inputs": [{"name": "entities", "shape": [len(entities)], "datatype": "BYTES", "data": list(entities)}]} | more
+    return {
+        "inputs": [{"name": "entities", "shape": [len(entities)], "datatype": "BYTES", "data": list(entities)}]
+    } | more
 
 
 def infer(client: httpx.Client, *entities: str, **more) -> httpx.Response:

@@ -29,12 +29,12 @@ class PostgresServer:
         self._numbers = itertools.count(1)
         self._process: subprocess.Popen[bytes] | None = None
         options = ("--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync")
-        subprocess.run([binaries / "initdb", "-D", folder / "data", *options], check=True, **self._quietly())
+        subprocess.run([binaries / "initdb", "-D", folder / "data", *options], check=True, **self._quietly())  # noqa: S603
 
     def start(self) -> None:
         settings = {"listen_addresses": "", "unix_socket_directories": self.folder, "max_connections": 60}
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-        self._process = subprocess.Popen(
+        self._process = subprocess.Popen(  # noqa: S603
             [self.binaries / "postgres", "-D", self.folder / "data", *options], **self._quietly()
         )
         end = time.monotonic() + SECONDS

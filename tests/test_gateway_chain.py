@@ -62,8 +62,8 @@ def empty(engine: sa.Engine) -> None:
 
 
 def fill(engine: sa.Engine, count: int = ROWS, user: str = "user") -> None:
-    for number in range(1, count + 1):
-        with engine.begin() as connection:
+    with engine.begin() as connection:
+        for number in range(1, count + 1):
             audit_chain.append(
                 connection,
                 KEY,
@@ -203,7 +203,7 @@ def rows_of(engine: sa.Engine) -> list[dict]:
         return [dict(row) for row in connection.execute(sa.select(audit_log).order_by(audit_log.c.seq)).mappings()]
 
 
-@pytest.mark.parametrize("place", range(1, ROWS))
+@pytest.mark.parametrize("place", [1, 3, ROWS - 1])
 @pytest.mark.parametrize("renumbered", [True, False])
 def test_a_removed_row_shows(engine, place, renumbered):
     fill(engine)

@@ -7,6 +7,8 @@
 array([[0, 1, 2]])
 """
 
+from typing import TYPE_CHECKING, Any
+
 from privee import theory
 from privee.defenses import (
     Defense,
@@ -35,8 +37,13 @@ from privee.randomness import Draws, keyed, secure, seeded
 from privee.scores import SUM_TOLERANCE, check_scores, ranking
 from privee.version import __version__
 
+if TYPE_CHECKING:
+    from privee.client import AsyncClient, Client
+
 __all__ = [
     "SUM_TOLERANCE",
+    "AsyncClient",
+    "Client",
     "Defense",
     "Draws",
     "EncryptedTopK",
@@ -69,3 +76,12 @@ __all__ = [
     "seeded",
     "theory",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The gateway's client is loaded when it is asked for: most users need no HTTP."""
+    if name in {"AsyncClient", "Client"}:
+        from privee import client
+
+        return getattr(client, name)
+    raise AttributeError(f"module 'privee' has no attribute {name!r}")

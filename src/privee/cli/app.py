@@ -16,6 +16,8 @@ from privee.cli import (
     defenses,
     demo,
     gateway,
+    keys,
+    ledger,
     paper,
     party,
     predict,
@@ -54,6 +56,8 @@ app.command("recommend")(recommend.recommend)
 app.add_typer(gateway.app, name="gateway")
 app.add_typer(party.app, name="party")
 app.add_typer(certs.app, name="certs")
+app.add_typer(ledger.app, name="ledger")
+app.add_typer(keys.app, name="keys")
 
 
 def _version(wanted: bool) -> None:

@@ -53,6 +53,7 @@ class Quote:
         allowed: whether it would be answered.
         asked, spent, limit: of the entity that has the least left.
         remaining: releases left to it, None where nothing limits them.
+        positions: which of the entities do not allow it, as indices.
     """
 
     allowed: bool
@@ -60,6 +61,7 @@ class Quote:
     spent: dict[str, float]
     limit: dict[str, float]
     remaining: int | None
+    positions: tuple[int, ...]
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,8 @@ def read_release(answer: Any, count: int) -> Release:
 
 def read_quote(answer: Any) -> Quote:
     """A price."""
-    return Quote(*(answer[name] for name in Quote.__dataclass_fields__))
+    plain = {name: answer[name] for name in ("allowed", "asked", "spent", "limit", "remaining")}
+    return Quote(**plain, positions=tuple(answer["positions"]))
 
 
 def read_new_key(answer: Any) -> NewKey:

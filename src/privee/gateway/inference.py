@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from privee.defenses import Defense, Repeatable
 from privee.gateway.counting import Counter
 from privee.gateway.joint_model import JointModel
-from privee.gateway.ledger.ledger import Ask, Ledger, Price, Quote
+from privee.gateway.ledger.ledger import Ask, Ledger, Price, Quote, Refused
 from privee.gateway.parties.channel import PartyChannel
+from privee.scores.forms import Floats
 
+MOST_SPENT = 10_000
 INLINE = 1 << 12
 """Scores that are released on the event loop itself; more of them go to a thread, so that others are served."""
 
@@ -33,7 +35,7 @@ class Query:
 class Answer:
     """What leaves: the release, with the least number of releases that remain to any of its entities."""
 
-    release: NDArray[np.float64]
+    release: Floats
     release_id: str
     remaining: int | None
     charged: int
@@ -49,6 +51,7 @@ class Inference:
     price: Price
     counter: Counter | None
     repeatable: Repeatable | None = None
+    _spent: set[str] = dataclasses.field(default_factory=set, init=False, repr=False)
 
     async def infer(self, query: Query, key_id: str) -> Answer:
         """Release, once the ledger has it on disk.
@@ -58,7 +61,7 @@ class Inference:
             PartyError: a party failed; nothing was counted.
         """
         release_id = secrets.token_hex(16)
-        if self.counter and not self.repeatable:
+        if self.counter and self._worth_asking(query.entities):
             await self._refuse_early(self.counter, Ask(query.entities, self.price, key_id, release_id))
         embeddings = await self.channel.embeddings(query.entities, query.columns)
         scores = self.model.scores(embeddings)
@@ -66,7 +69,11 @@ class Inference:
         if self.counter is None:
             return Answer(release, release_id, None, 0)
         seen = None if self.repeatable is None else self._fingerprints(self.counter.ledger, release, query)
-        receipt = await self.counter.charge(Ask(query.entities, self.price, key_id, release_id, seen))
+        try:
+            receipt = await self.counter.charge(Ask(query.entities, self.price, key_id, release_id, seen))
+        except Refused as refusal:
+            self._remember(refusal, query.entities)
+            raise
         return Answer(release, release_id, receipt.remaining, receipt.charged)
 
     async def quote(self, entities: Sequence[str]) -> Quote:
@@ -75,24 +82,39 @@ class Inference:
             raise RuntimeError("answers are not counted")
         return await self.counter.read(self.counter.ledger.price, entities, self.price)
 
+    def _worth_asking(self, entities: Sequence[str]) -> bool:
+        """Whether to price before the parties are asked: a batch, or an entity that was refused lately.
+
+        One entity that was not is most likely answered, and waits for the ledger once. With repeatable draws what is
+        spent may still be answered, for nothing.
+        """
+        return not self.repeatable and (len(entities) > 1 or entities[0] in self._spent)
+
+    def _remember(self, refusal: Refused, entities: Sequence[str]) -> None:
+        if len(self._spent) >= MOST_SPENT:
+            self._spent.clear()
+        self._spent.update(entities[place] for place in refusal.positions)
+
     async def _refuse_early(self, counter: Counter, ask: Ask) -> None:
         """Spare the parties what will be refused. Whether it fits is decided by the charge, once all is ready."""
-        if not (await self.quote(ask.entities)).allowed:
-            refusal = await counter.read(counter.ledger.refuse, ask)
-            if refusal is not None:
-                raise refusal
+        if (await self.quote(ask.entities)).allowed:
+            self._spent.difference_update(ask.entities)
+            return
+        refusal = await counter.read(counter.ledger.refuse, ask)
+        if refusal is not None:
+            raise refusal
 
-    async def _release(self, scores: NDArray[np.float64], query: Query) -> NDArray[np.float64]:
+    async def _release(self, scores: Floats, query: Query) -> Floats:
         if scores.size <= INLINE and not self.defense.slow:
             return self._release_now(scores, query)
         return await asyncio.to_thread(self._release_now, scores, query)
 
-    def _release_now(self, scores: NDArray[np.float64], query: Query) -> NDArray[np.float64]:
+    def _release_now(self, scores: Floats, query: Query) -> Floats:
         if self.repeatable is None:
             return self.defense.release(scores)
         return self.repeatable.release(scores, entities=query.entities, queries=query.columns)
 
-    def _fingerprints(self, ledger: Ledger, release: NDArray[np.float64], query: Query) -> list[bytes]:
+    def _fingerprints(self, ledger: Ledger, release: Floats, query: Query) -> list[bytes]:
         """The same only for the same answer to the same question: a question asked otherwise teaches something new."""
         about = json.dumps([self.model.version, self.defense.settings()], sort_keys=True).encode()
         asked = [b""] * len(release) if query.columns is None else [row.tobytes() for row in query.columns]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import uvicorn
 from privee.atomic import whole_file
 from privee.errors import PriveeError
 from privee.gateway.http.app import make_app
+from privee.gateway.http.server import GatewayServer, GuardedProtocol
 from privee.gateway.logs import start_logging
 from privee.gateway.parties.tls import TlsFiles
 from privee.gateway.service import open_service
@@ -28,7 +31,8 @@ def serve(settings: GatewaySettings, *, ready_file: Path | None = None, announce
     listening = _listen(settings.host, settings.port)
     address = f"{'https' if settings.secured else 'http'}://{_written(settings.host)}:{listening.getsockname()[1]}"
     start_logging()
-    server = uvicorn.Server(_config(settings, make_app(service)))
+    server = GatewayServer(_config(settings, make_app(service)))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn stops first, then sends itself the signal again
     if ready_file is not None:
         with whole_file(ready_file, force=True) as partial:
             partial.write_text(json.dumps({"url": address, "pid": os.getpid()}), encoding="utf-8")
@@ -52,7 +56,7 @@ def _config(settings: GatewaySettings, app: object) -> uvicorn.Config:
         date_header=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
         timeout_keep_alive=30,
-        h11_max_incomplete_event_size=64 * 1024,
+        http=GuardedProtocol,
         **tls,  # type: ignore[arg-type]
     )
 

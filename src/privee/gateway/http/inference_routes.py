@@ -39,9 +39,10 @@ def _some(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 @router.get("", response_model=ServerMetadata, operation_id="server_metadata")
-async def server_metadata() -> dict[str, Any]:
+async def server_metadata(request: Request) -> dict[str, Any]:
     """Who answers here."""
-    return {"name": "privee", "version": __version__, "extensions": ["price"]}
+    models = [request.app.state.service.model.name]
+    return {"name": "privee", "version": __version__, "extensions": ["price"], "models": models}
 
 
 @router.get("/health/live", operation_id="live")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import Field
 
 from privee.gateway.http.access import Key, allow
@@ -35,7 +35,8 @@ class Entity(Strict):
 @router.get("/metrics", operation_id="metrics", response_class=Response)
 async def metrics(request: Request) -> Response:
     """Prometheus metrics."""
-    return Response(generate_latest(request.app.state.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+    health = await request.app.state.service.health()
+    return Response(request.app.state.metrics.text(health), media_type=CONTENT_TYPE_LATEST)
 
 
 @router.post("/ledger/spent", operation_id="spent")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import re
 import secrets
@@ -15,8 +16,12 @@ from privee.gateway.http.metrics import Metrics
 from privee.gateway.http.problems import problem
 from privee.gateway.logs import log, logger
 
+CLIENT_GONE = 499
+"""Not sent to anybody: it is for the log and the metrics."""
 ID = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
 BODY_SECONDS = 30.0
+LINGER_SECONDS, LINGER_BYTES = 2.0, 64 << 20
+"""How much of a refused body is read and dropped, so that its sender gets to read the answer."""
 HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -27,6 +32,10 @@ HEADERS = {
 
 class TooLargeError(Exception):
     """More bytes came than a request may have."""
+
+
+class GoneError(Exception):
+    """The sender went away in the middle of its request."""
 
 
 class Observed:
@@ -58,10 +67,12 @@ class Observed:
             try:
                 body = await self._body(scope, receive)
                 await self.app(scope, _replay(body, receive), sending)
+            except GoneError:
+                status = CLIENT_GONE
             except TooLargeError:
-                await problem(413, "too-large", f"a request may have {self.max_body} bytes")(scope, receive, sending)
+                await _hang_up(413, "too-large", f"a request may have {self.max_body} bytes", receive, sending)
             except TimeoutError:
-                await problem(408, "too-slow", "the request's body did not arrive in time")(scope, receive, sending)
+                await _hang_up(408, "too-slow", "the request's body did not arrive in time", receive, sending)
             except Exception:
                 logger.error("failed", exc_info=True, extra={"fields": {"request_id": request_id}})
                 if began:
@@ -84,7 +95,9 @@ class Observed:
                 size += len(parts[-1])
                 if size > self.max_body:
                     raise TooLargeError
-                if message["type"] == "http.disconnect" or not message.get("more_body", False):
+                if message["type"] == "http.disconnect":
+                    raise GoneError
+                if not message.get("more_body", False):
                     return b"".join(parts)
 
     def _note(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
@@ -102,6 +115,22 @@ class Observed:
             seconds=round(seconds, 6),
             **fields,
         )
+
+
+async def _hang_up(status: int, code: str, words: str, receive: Receive, send: Send) -> None:
+    """Answer a request whose body is not read, drop what still comes for a moment, and close the connection."""
+    answer = problem(status, code, words)
+    headers = [*answer.raw_headers, (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body, "more_body": True})
+    size, more = 0, True
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(LINGER_SECONDS):
+            while more and size < LINGER_BYTES:
+                message = await receive()
+                size += len(message.get("body", b""))
+                more = message.get("more_body", False)
+    await send({"type": "http.response.body", "body": b""})
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -98,6 +98,7 @@ class ServerMetadata(BaseModel):
     name: str
     version: str
     extensions: list[str]
+    models: list[str]
 
 
 class Problem(BaseModel):

@@ -77,11 +77,14 @@ class Connections:
             self._free.put(connection)
 
     def close(self) -> None:
-        """Waits for what is under way."""
-        for _ in range(self._count):
+        """Waits for what is under way; nothing can be run from then on."""
+        closing, self._count = self._count, 0
+        for _ in range(closing):
             _discard(self._free.get())
 
     def _take(self) -> Any:
+        if not self._count:
+            raise LedgerUnavailable("the ledger is closed: open it again")
         try:
             return self._free.get(timeout=settings.BUSY_SECONDS)
         except queue.Empty:

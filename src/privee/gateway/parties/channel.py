@@ -15,7 +15,8 @@ from privee.gateway.parties.addresses import Address, require_loopback
 from privee.gateway.parties.batching import Answer, Floats
 from privee.gateway.parties.errors import PartyError
 from privee.gateway.parties.frames import MAX_ENTITIES, MAX_ENTITY_BYTES, is_entity
-from privee.gateway.parties.line import PartyLine, Patience
+from privee.gateway.parties.line import PartyLine
+from privee.gateway.parties.patience import Patience
 from privee.gateway.parties.roles import COORDINATOR_NAME
 from privee.gateway.parties.tls import Identity, TlsFiles
 

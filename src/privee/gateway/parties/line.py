@@ -1,45 +1,21 @@
-"""The gateway's line to one party: first contact, calls with retries, and what their failures mean."""
+"""The gateway's line to one party: first contact, then calls, with retries where there is no connection."""
 
 from __future__ import annotations
 
 import asyncio
-import re
-from dataclasses import dataclass
-from typing import Any
 
-import grpc
-from grpc import aio
+from grpc import StatusCode, aio
 
-from privee.errors import PriveeError, SettingError
+from privee.errors import PriveeError
 from privee.gateway.parties.addresses import Address
 from privee.gateway.parties.batching import Answer, Batcher, Floats
 from privee.gateway.parties.errors import Kind, PartyError
+from privee.gateway.parties.failures import failure_of, late
 from privee.gateway.parties.frames import MAX_BYTES, About, EmbedReply, EmbedRequest, FrameError
+from privee.gateway.parties.patience import Patience
 from privee.gateway.parties.roles import party_name
 from privee.gateway.parties.tls import Identity
-from privee.gateway.parties.wire import ABOUT, BAD_COLUMNS, CHANNEL_OPTIONS, EMBED, STORE_FAILED, channel_credentials
-
-_CERTIFICATE = re.compile("handshake failed|certificate|peer name", re.IGNORECASE)
-_Code = grpc.StatusCode
-
-
-@dataclass(frozen=True)
-class Patience:
-    """How long to wait for parties.
-
-    Attributes:
-        deadline: Seconds for a whole request, retries included.
-        attempts: Calls in all, if there is no connection.
-        backoff: Seconds before the second attempt; it doubles with every further one.
-    """
-
-    deadline: float = 2.0
-    attempts: int = 3
-    backoff: float = 0.05
-
-    def __post_init__(self) -> None:
-        if not 0 < self.deadline < 3600 or self.attempts < 1 or not 0 <= self.backoff < 3600:
-            raise SettingError("the deadline must be above 0 s, attempts 1 or more, and the backoff not negative")
+from privee.gateway.parties.wire import ABOUT, CHANNEL_OPTIONS, EMBED, channel_credentials
 
 
 class PartyLine:
@@ -62,6 +38,7 @@ class PartyLine:
         self._channel: aio.Channel | None = None
         self._closed = False
         self._about: About | None = None
+        self._width: int | None = None
         self._contacting: asyncio.Task[About] | None = None
 
     async def embeddings(self, entities: tuple[str, ...], columns: Floats | None, expires: float) -> Answer:
@@ -86,9 +63,9 @@ class PartyLine:
             raise self._error(
                 "mismatch", "serves other weights than the run's: give it the run's folder and restart it"
             )
-        if self._about is not None and about.width != self._about.width:
+        if self._width not in (None, about.width):
             raise self._error("mismatch", "answers with another width than before: restart the gateway")
-        self._about = about
+        self._about, self._width = about, about.width
         return about
 
     async def close(self) -> None:
@@ -153,8 +130,9 @@ class PartyLine:
                 answer: bytes = await self._open().unary_unary(method)(frame, timeout=remaining)
                 return answer
             except aio.AioRpcError as error:
-                failure = self._failure(error)
-                if failure.kind != "unreachable" or attempt == self._patience.attempts:
+                failure = failure_of(self.name, error.code(), error.details() or "", self._patience)
+                again = error.code() is StatusCode.UNAVAILABLE and failure.kind == "unreachable"
+                if not again or attempt == self._patience.attempts:
                     raise failure from None
             await asyncio.sleep(min(self._patience.backoff * 2 ** (attempt - 1), max(0.0, expires - loop.time())))
         raise self._late()
@@ -173,28 +151,8 @@ class PartyLine:
                 self._channel = aio.secure_channel(str(self._address), credentials, options=options)
         return self._channel
 
-    def _failure(self, error: Any) -> PartyError:
-        """What a failed call means. The party's own words are not passed on."""
-        code, details = error.code(), error.details() or ""
-        if code is _Code.DEADLINE_EXCEEDED:
-            return self._late()
-        if code is _Code.UNAVAILABLE and _CERTIFICATE.search(details):
-            return self._error("refused", "has not shown a certificate of its own name and of the same CA")
-        if code in (_Code.UNAVAILABLE, _Code.CANCELLED):
-            return self._error("unreachable", "cannot be reached")
-        words = {
-            _Code.PERMISSION_DENIED: "does not take this gateway for the coordinator: check its certificate",
-            _Code.RESOURCE_EXHAUSTED: "has too much to do, or the message was too large",
-        }
-        if code in words:
-            return self._error("refused", words[code])
-        if code is _Code.UNIMPLEMENTED:
-            return self._error("mismatch", "does not answer as a party of privee does")
-        reasons = {STORE_FAILED: "cannot read its data now; see its log", BAD_COLUMNS: "does not take these columns"}
-        return self._error("refused", reasons.get(details, "could not do the work; see its log"))
-
     def _late(self) -> PartyError:
-        return self._error("deadline", f"did not answer in {self._patience.deadline:.1f} s")
+        return late(self.name, self._patience)
 
     def _stopped(self) -> PartyError:
         return self._error("unreachable", "is not asked any more: the gateway stops")

@@ -37,3 +37,4 @@ def log_to_stderr() -> None:
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     LOGGER.setLevel(logging.INFO)
+    logging.captureWarnings(True)

@@ -76,6 +76,8 @@ async def _serve(settings: ServeSettings, service: PartyService, listen: Address
         await stop.wait()
         log_event("stopping", party=service.about.party)
     finally:
+        if settings.ready_file is not None:
+            settings.ready_file.unlink(missing_ok=True)
         await server.stop()
     log_event("stopped", party=service.about.party)
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import decimal
 import logging
-import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
@@ -25,14 +23,11 @@ from privee.data.tables.cells import from_text, from_typed
 from privee.data.tables.encoders import CategoricalColumn, Column
 from privee.errors import PriveeError
 from privee.gateway.parties.logs import log_event
+from privee.gateway.parties.sql_table import connect, id_type, reflect
 from privee.gateway.parties.stores import Found, StoreError
 
 CHUNK = 500  # entities per statement; databases bound the number of parameters
-POOL = 4
-STATEMENT_MS = 10_000
-LARGEST = 2**63
-
-ToId = Callable[[str], Any]
+SAMPLE = 20
 
 
 class SqlStore:
@@ -42,13 +37,15 @@ class SqlStore:
 
     def __init__(self, url: str, table: str, id_column: str, fitted: Preprocessing) -> None:
         self._fitted = fitted
-        self._engine = _connect(url)
+        self._engine = connect(url)
         try:
             needed = [id_column, *fitted.kinds]
-            columns = _reflect(self._engine, table, needed)
-            kind, self._to_id = _id_bind(columns[id_column], id_column)
+            columns = reflect(self._engine, table, needed)
+            kind, self._to_id = id_type(columns[id_column], id_column)
             chosen = sa.bindparam("ids", expanding=True, type_=kind)
-            self._select = sa.select(*(columns[name] for name in needed)).where(columns[id_column].in_(chosen))
+            every = sa.select(*(columns[name] for name in needed))
+            self._select = every.where(columns[id_column].in_(chosen))
+            self._try(every.limit(SAMPLE))
         except sa.exc.SQLAlchemyError as error:
             self.close()
             raise PriveeError(f"cannot read the table {table!r}: {_why(error)}") from None
@@ -73,6 +70,20 @@ class SqlStore:
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
+
+    def _try(self, sample: sa.Select[Any]) -> None:
+        """If not one row of a few can be encoded, it is not the rows' fault: say so now."""
+        with self._engine.connect() as connection:
+            rows = [tuple(values) for _, *values in connection.execute(sample)]
+        problem: PriveeError | None = None
+        for row in rows:
+            try:
+                self._encode([row])
+                return
+            except PriveeError as error:
+                problem = problem or error
+        if problem is not None:
+            raise problem
 
     def _together(self, entities: Sequence[str]) -> Found:
         rows = self._rows(entities)
@@ -120,71 +131,6 @@ def _arrow(column: Column, cells: list[Any]) -> Any:
         return from_text(array, "numeric", where)
     fitted = pc.is_in(array, value_set=pa.array(column.categories, pa.string()))
     return pc.if_else(fitted, array, from_text(array, "categorical", where))
-
-
-def _connect(url: str) -> sa.Engine:
-    try:
-        parsed = sa.make_url(url)
-        kind = parsed.get_backend_name()
-    except sa.exc.ArgumentError:
-        raise PriveeError("a database's address is like postgresql://user@host/name or sqlite:///file.db") from None
-    common: dict[str, Any] = {"hide_parameters": True, "isolation_level": "AUTOCOMMIT"}
-    if kind == "sqlite":
-        if not parsed.database:
-            raise PriveeError("a SQLite database is a file: sqlite:///file.db")
-        file = parsed.set(database=f"file:{quote(parsed.database)}", query={"mode": "ro", "uri": "true"})
-        return sa.create_engine(file, **common)
-    if kind == "postgresql":
-        options = f"-c default_transaction_read_only=on -c statement_timeout={STATEMENT_MS}"
-        arguments = {"options": options, "connect_timeout": 5}
-        driver = parsed.set(drivername="postgresql+psycopg")
-        return sa.create_engine(driver, connect_args=arguments, pool_pre_ping=True, pool_size=POOL, **common)
-    raise PriveeError(f"a party's table is read from SQLite or PostgreSQL, not from {kind}")
-
-
-def _reflect(engine: sa.Engine, table: str, needed: Sequence[str]) -> dict[str, sa.Column[Any]]:
-    """The needed columns, as the database describes them."""
-    inspector = sa.inspect(engine)
-    schema: str | None = None
-    name = table
-    if not (inspector.has_table(table) or table in inspector.get_view_names()) and "." in table:
-        schema, name = table.split(".", 1)
-    try:
-        held = {one["name"]: one["type"] for one in inspector.get_columns(name, schema=schema)}
-    except sa.exc.NoSuchTableError:
-        raise PriveeError(f"the database has no table {table!r}") from None
-    absent = [column for column in needed if column not in held]
-    if absent:
-        raise PriveeError(f"the table {table!r} has no column {absent[0]!r}")
-    made = sa.Table(name, sa.MetaData(), *(sa.Column(column, held[column]) for column in needed), schema=schema)
-    return {column: made.c[column] for column in needed}
-
-
-def _id_bind(column: sa.Column[Any], name: str) -> tuple[sa.types.TypeEngine[Any], ToId]:
-    """The type to compare ids in, and how an entity's name becomes an id; None if it cannot be one of this type."""
-    kind = column.type
-    if isinstance(kind, sa.Integer):
-        return sa.BigInteger(), _whole
-    if isinstance(kind, sa.Uuid):
-        return sa.Uuid(), _uuid
-    if isinstance(kind, sa.String):
-        return sa.String(), lambda text: None if "\0" in text else text
-    raise PriveeError(f"the id column {name!r} must hold text, whole numbers or UUIDs")
-
-
-def _whole(text: str) -> int | None:
-    """7 is 7, but 007 and +7 are other entities, as in a file."""
-    digits = text.removeprefix("-")
-    value = int(text) if digits.isascii() and digits.isdigit() and len(digits) < 20 else None
-    return value if value is not None and str(value) == text and -LARGEST <= value < LARGEST else None
-
-
-def _uuid(text: str) -> uuid.UUID | None:
-    try:
-        value = uuid.UUID(text)
-    except ValueError:
-        return None
-    return value if str(value) == text else None
 
 
 def _why(error: sa.exc.SQLAlchemyError) -> str:

@@ -52,5 +52,5 @@ def _filled_up(values: NDArray[np.float32], block: int) -> Tensor:
     """As a tensor of its own, which torch aligns, with a whole number of blocks."""
     count = len(values)
     padded = torch.zeros((-(-count // block) * block, *values.shape[1:]), dtype=torch.float32)
-    padded[:count] = torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32))
+    padded.numpy()[:count] = values
     return padded

@@ -31,17 +31,15 @@ def given(spent: Mapping[str, float], limits: Limits) -> str:
 
     Example:
         >>> given({"releases": 3, "epsilon": 1.5}, Limits(epsilon=8 * 10**12))
-        '3 releases, epsilon 1.5 of 8'
+        'epsilon 1.5 of 8'
     """
     allowed = limits.as_dict()
-    words = counted(int(spent["releases"]), "release")
+    words = []
     if "releases" in allowed:
-        words = f"{number(spent['releases'])} of {counted(int(allowed['releases']), 'release')}"
-    return words if "epsilon" not in allowed else f"{words}, epsilon {_part(spent)} of {number(allowed['epsilon'])}"
-
-
-def _part(spent: Mapping[str, float]) -> str:
-    return number(round(spent["epsilon"], 6))
+        words.append(f"{number(spent['releases'])} of {counted(int(allowed['releases']), 'release')}")
+    if "epsilon" in allowed:
+        words.append(f"epsilon {number(round(spent['epsilon'], 6))} of {number(allowed['epsilon'])}")
+    return ", ".join(words) or counted(int(spent["releases"]), "release")
 
 
 def _limit(limits: Limits, price: Price) -> str:

@@ -15,6 +15,7 @@ from privee.gateway.ui.rendering import page
 
 router = APIRouter(include_in_schema=False)
 PLAIN_URL = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+\Z")
+LINE = 52
 SOME_URL = "http://127.0.0.1:8080"
 
 
@@ -44,7 +45,8 @@ async def docs(request: Request) -> Response:
         groups.setdefault(operation.group, []).append(operation)
     here = str(request.base_url).rstrip("/")
     url = here if PLAIN_URL.match(here) else SOME_URL  # it comes from the request, and will be pasted into a shell
-    return page("docs.html", info=document["info"], groups=groups, url=url)
+    model = shlex.quote(request.app.state.service.model.name)
+    return page("docs.html", info=document["info"], groups=groups, url=url, model=model)
 
 
 def operations(document: Mapping[str, Any]) -> Iterator[Operation]:
@@ -77,11 +79,11 @@ def who_may(example: Example) -> str:
 
     Example:
         >>> who_may(Example((), {})), who_may(Example(("auditor", "administrator"), {}))
-        ('Everyone, without a key', 'Keys with the role auditor or administrator')
+        ('everyone, without a key', 'keys with the role auditor or administrator')
     """
     if not example.who:
-        return "Everyone, without a key"
-    return f"Keys with the role {', '.join(example.who[:-1])}{' or ' if example.who[:-1] else ''}{example.who[-1]}"
+        return "everyone, without a key"
+    return f"keys with the role {', '.join(example.who[:-1])}{' or ' if example.who[:-1] else ''}{example.who[-1]}"
 
 
 def _operation(path: str, method: str, details: Mapping[str, Any]) -> Operation:
@@ -110,10 +112,23 @@ def _range(schema: Mapping[str, Any]) -> str:
     return ", ".join([*words, f"{schema['default']} unless given"] if "default" in schema else words)
 
 
-def _shown(value: Any) -> str:
-    """JSON with short lists and objects on one line."""
-    if isinstance(value, str):
-        return value
-    text = json.dumps(value, indent=2)
-    short = r"([\[{])\n\s+([^\[\]{}]{1,90}?)\n\s+([\]}])"
-    return re.sub(short, lambda found: found[1] + re.sub(r"\n\s+", " ", found[2]) + found[3], text)
+def _shown(value: Any, indent: str = "") -> str:
+    """JSON, with whatever fits on a line on one line.
+
+    Example:
+        >>> print(_shown({"name": "a name that is long enough for a line", "shape": [2, 3]}))
+        {
+          "name": "a name that is long enough for a line",
+          "shape": [2, 3]
+        }
+    """
+    flat = value if isinstance(value, str) and not indent else json.dumps(value)
+    if len(indent) + len(flat) <= LINE or not isinstance(value, dict | list):
+        return flat
+    inner = indent + "  "
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(key)}: {_shown(part, inner)}" for key, part in value.items()]
+    else:
+        parts = [_shown(part, inner) for part in value]
+    start, end = "{}" if isinstance(value, dict) else "[]"
+    return f"{start}\n" + ",\n".join(inner + part for part in parts) + f"\n{indent}{end}"

@@ -90,9 +90,7 @@ Reader = Annotated[KeyRecord, Depends(signed_in)]
 
 def set_cookie(answer: Response, token: str, *, secured: bool) -> None:
     """Send the token along, for this site's own pages alone."""
-    answer.set_cookie(
-        COOKIE, token, max_age=LIFE_SECONDS, path=PATH, secure=secured, httponly=True, samesite="strict"
-    )
+    answer.set_cookie(COOKIE, token, max_age=LIFE_SECONDS, path=PATH, secure=secured, httponly=True, samesite="strict")
 
 
 def clear_cookie(answer: Response, *, secured: bool) -> None:

@@ -4,11 +4,33 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from privee.version import __version__
+
 EVERYONE: tuple[str, ...] = ()
 ANY_KEY = ("consumer", "auditor", "administrator")
 AUDIT = ("auditor", "administrator")
 ADMIN = ("administrator",)
 QUERY = {"inputs": [{"name": "entities", "shape": [2], "datatype": "BYTES", "data": ["17", "42"]}]}
+DEFENSE = "ordered-dp:epsilon=1"
+HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+KEY = {
+    "id": "3f0a9c2e",
+    "name": "shop front",
+    "role": "consumer",
+    "scopes": ["*"],
+    "rate": "100/minute",
+    "created_at": 1767225600,
+    "expires_at": None,
+    "revoked_at": None,
+}
+SPENDING = {
+    "tag": "03f9fdd16b61",
+    "spent": {"releases": 3, "epsilon": 3.0},
+    "share": 0.3,
+    "window_ends": None,
+    "lifetime_releases": 3,
+    "lifetime_epsilon": 3.0,
+}
 
 
 class Example(NamedTuple):
@@ -28,7 +50,9 @@ class Example(NamedTuple):
 
 
 EXAMPLES: dict[str, Example] = {
-    "server_metadata": Example(EVERYONE, {"name": "privee", "version": "0.1.0", "extensions": ["price"]}),
+    "server_metadata": Example(
+        EVERYONE, {"name": "privee", "version": __version__, "extensions": ["price"], "models": ["risk"]}
+    ),
     "live": Example(EVERYONE, {"live": True}),
     "ready": Example(EVERYONE, {"ready": True}),
     "model_ready": Example(EVERYONE, {"ready": True}),
@@ -44,7 +68,7 @@ EXAMPLES: dict[str, Example] = {
             ],
             "outputs": [{"name": "release", "datatype": "FP64", "shape": [-1, 3]}],
             "parameters": {
-                "defense": "ordered-dp:epsilon=1.0",
+                "defense": DEFENSE,
                 "preserves_order": True,
                 "proven": "1-differential privacy of the magnitudes, given the ranking",
                 "repeatable": False,
@@ -60,41 +84,75 @@ EXAMPLES: dict[str, Example] = {
             "model_name": "risk",
             "model_version": "5f2a9c0be1d47a36",
             "parameters": {
-                "defense": "ordered-dp:epsilon=1.0",
+                "defense": DEFENSE,
                 "release_id": "0f8e6c1d2b3a49588776655443322110",
                 "remaining": 9,
                 "charged": 2,
             },
             "outputs": [
-                {
-                    "name": "release",
-                    "shape": [2, 3],
-                    "datatype": "FP64",
-                    "data": [0.61, 0.27, 0.12, 0.08, 0.21, 0.71],
-                }
+                {"name": "release", "shape": [2, 3], "datatype": "FP64", "data": [0.6, 0.3, 0.1, 0.1, 0.2, 0.7]}
             ],
         },
         body=QUERY,
-        note='`remaining` is the least number of releases left to any of these entities; -1 is no limit. A second input, "columns" (FP32 or FP64), replaces the active party\'s stored columns.',
+        note="The key must be for this model. `remaining` is the least number of releases left to any of these "
+        "entities; -1 is no limit. A second input named `columns` (FP32 or FP64, one row for each entity) takes the "
+        "place of the active party's stored columns.",
     ),
     "price": Example(
         ("consumer", "auditor"),
         {
             "allowed": True,
-            "asked": {"releases": 1, "epsilon": 1.0},
-            "spent": {"releases": 3, "epsilon": 3.0},
+            "asked": {"releases": 1.0, "epsilon": 1.0},
+            "spent": {"releases": 3.0, "epsilon": 3.0},
             "limit": {"epsilon": 10.0},
             "remaining": 7,
+            "positions": [],
         },
         body=QUERY,
+        note="`positions` are the places in the request of entities that would give away too much.",
     ),
-    "metrics": Example(AUDIT, '# HELP privee_releases_total Requests answered with a release.\nprivee_releases_total 12.0'),
-    "spent": Example(AUDIT, {}, body={"entity": "17"}),
-    "totals": Example(AUDIT, {}),
-    "chain": Example(AUDIT, {"ok": True, "entries": 4, "head": "9f86d081" + 56 * "0", "first_bad": None, "words": "all 4 entries hold"}),
-    "log": Example(AUDIT, []),
-    "list_keys": Example(ADMIN, []),
-    "create_key": Example(ADMIN, {}, body={"name": "shop front", "role": "consumer", "scopes": ["risk"], "rate": "100/minute"}),
-    "revoke_key": Example(ADMIN, {}, body={"reason": "no longer used"}),
-    "reset_entity": Example(ADMIN, {}, body={"entity": "17", "reason": "the contract was renewed"}),
+    "metrics": Example(
+        AUDIT,
+        "# HELP privee_releases_total Requests answered with a release.\n"
+        "# TYPE privee_releases_total counter\n"
+        "privee_releases_total 12.0",
+    ),
+    "spent": Example(AUDIT, SPENDING, body={"entity": "17"}),
+    "totals": Example(
+        AUDIT, {"entities": 180, "releases": 309, "refusals": 12, "charged": 376, "limits": {"epsilon": 10.0}}
+    ),
+    "chain": Example(AUDIT, {"ok": True, "entries": 4, "head": HASH, "first_bad": None, "words": "all 4 entries hold"}),
+    "log": Example(
+        AUDIT,
+        [
+            {
+                "seq": 4,
+                "at": 1767225600,
+                "actor": "key:9defbb4b",
+                "act": "key.revoke",
+                "subject": "3f0a9c2e",
+                "reason": "no longer used",
+                "details": {},
+                "previous": HASH[::-1],
+                "hash": HASH,
+            }
+        ],
+    ),
+    "list_keys": Example(ADMIN, [KEY]),
+    "create_key": Example(
+        ADMIN,
+        KEY | {"key": "privee_3f0a9c2e_(43 more characters)"},
+        body={"name": "shop front", "role": "consumer", "scopes": ["*"], "rate": "100/minute"},
+    ),
+    "revoke_key": Example(
+        ADMIN,
+        KEY | {"revoked_at": 1767312000},
+        body={"reason": "no longer used"},
+        note="`KEY_ID` is the id of the key to be revoked, as the list of keys has it.",
+    ),
+    "reset_entity": Example(
+        ADMIN,
+        SPENDING | {"spent": {"releases": 0, "epsilon": 0.0}, "share": 0.0},
+        body={"entity": "17", "reason": "the contract was renewed"},
+    ),
 }

@@ -90,7 +90,8 @@ def one_entity(service: Service, entity: str) -> dict[str, Any]:
 def status_words(health: Health) -> str:
     """Ready, or who is to blame."""
     if health.ready:
-        return f"the ledger can be read, and all {counted(len(health.parties), 'party', 'parties')} answer."
+        everyone = "both parties" if len(health.parties) == 2 else f"all {len(health.parties)} parties"
+        return f"the ledger can be read, and {everyone} answer."
     away = [party.error or f"party {name} does not answer" for name, party in health.parties.items()]
     blamed = [words for words, party in zip(away, health.parties.values(), strict=True) if not party.reachable]
     return "; ".join(([] if health.ledger else ["the ledger cannot be read"]) + blamed) + "."
@@ -118,7 +119,9 @@ def _prospect(found: Spending, left: int | None) -> str:
         return "Used up: the next request about this entity is refused."
     before = "" if found.lifetime_releases else "Nothing was ever released about an entity with this id. "
     return before + (
-        "There is no limit to what may be asked." if left is None else f"It may give {counted(left, 'release')} more."
+        "There is no limit to what may be asked."
+        if left is None
+        else f"This entity may give {counted(left, 'more release')}."
     )
 
 
@@ -130,5 +133,11 @@ def _party(name: str, health: PartyHealth, expected: Mapping[str, str]) -> Party
 
 def _act(entry: Mapping[str, Any]) -> Act:
     name, role = (entry["details"].get(word, "") for word in ("name", "role"))
-    about = f"{entry['subject']} ({name}, {role})" if name and role else entry["subject"]
-    return Act(*(entry[word] for word in ("seq", "at", "actor")), DEEDS.get(entry["act"], entry["act"]), about, entry["reason"])
+    return Act(
+        seq=entry["seq"],
+        at=entry["at"],
+        actor=entry["actor"],
+        deed=DEEDS.get(entry["act"], entry["act"]),
+        about=f"{entry['subject']} ({name}, {role})" if name and role else entry["subject"],
+        reason=entry["reason"],
+    )

@@ -10,7 +10,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
 
-from privee.errors import PriveeError
 from privee.gateway.http.problems import Denied
 from privee.gateway.http.protocol import MAX_ID_BYTES
 from privee.gateway.ledger.trouble import LedgerUnavailable, clear_errors
@@ -52,7 +51,7 @@ router = APIRouter(prefix="/ui", include_in_schema=False, route_class=PageRoute)
 
 
 @router.get("")
-async def dashboard(request: Request, reader: Reader, range: str = "", refresh: str = "") -> Response:  # noqa: A002
+async def dashboard(request: Request, reader: Reader, range: str = "", refresh: str = "") -> Response:
     """Everything an auditor looks at, on one page."""
     service: Service = request.app.state.service
     shown = RANGES.get(range, DEFAULT)

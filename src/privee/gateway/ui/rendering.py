@@ -15,7 +15,7 @@ from markupsafe import Markup
 from privee.gateway.ui import words
 
 
-def page(template: str, status: int = 200, **values: Any) -> Response:
+def page(template: str, status: int = 200, /, **values: Any) -> Response:
     """A whole page."""
     text = environment().get_template(template).render(**values)
     return HTMLResponse(text, status, headers={"content-security-policy": _policy()})

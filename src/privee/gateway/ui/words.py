@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from markupsafe import Markup, escape
+
 NO_BREAK = "\u00a0"
 UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
@@ -98,6 +100,20 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:].rstrip(".") + "."
 
 
+def coded(text: str) -> Markup:
+    """What stands between backticks as code; all of it escaped.
+
+    Example:
+        >>> coded("`remaining` < 1")
+        Markup('<code>remaining</code> &lt; 1')
+    """
+    parts = [
+        Markup("<code>{}</code>").format(part) if place % 2 else escape(part)
+        for place, part in enumerate(text.split("`"))
+    ]
+    return Markup("").join(parts)
+
+
 def _utc(seconds: float) -> datetime.datetime:
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
 
@@ -111,4 +127,5 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "when": when,
     "iso": iso,
     "sentence": sentence,
+    "coded": coded,
 }

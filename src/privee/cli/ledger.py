@@ -1,0 +1,243 @@
+"""`privee ledger`."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from privee.atomic import whole_file
+from privee.cli.output import out, print_json
+from privee.defenses.keys import new_key, read_key
+from privee.errors import PriveeError
+
+if TYPE_CHECKING:
+    from privee.gateway.ledger.ledger import Ledger
+    from privee.gateway.ledger.views import Spending
+
+app = typer.Typer(help="The ledger: what was given away, and who changed what.", no_args_is_help=True)
+
+Url = Annotated[str, typer.Option("--url", envvar="PRIVEE_LEDGER_URL", help="Database: SQLite or PostgreSQL.")]
+KeyFile = Annotated[Path, typer.Option("--key", envvar="PRIVEE_LEDGER_KEY", help="File with the ledger's secret key.")]
+Entity = Annotated[str, typer.Option("--entity", help="Its id; - reads it from standard input.")]
+Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+URL, KEY = "sqlite:///ledger.db", Path("ledger.key")
+BROKEN = 1
+
+
+@app.command()
+def init(url: Url = URL, key: KeyFile = KEY, as_json: Json = False) -> None:
+    """Make a ledger, and its secret key unless there is one.
+
+    Example: `privee ledger init --url sqlite:///ledger.db --key ledger.key`
+    """
+    from privee.gateway.ledger.ledger import Ledger
+
+    with _key_file(key) as made:
+        Ledger.create(url, read_key(key))
+    if as_json:
+        print_json({"url": _shown(url), "key": str(key), "new_key": made})
+        return
+    tell(f"Ledger: {_shown(url)}\nKey: {key} ({'new' if made else 'was there'})")
+    tell("Keep a copy of the key apart from the database. It opens the ledger, and whoever has it can look up ids.")
+    tell("Next: privee keys create NAME --role administrator, then privee gateway serve")
+
+
+@app.command()
+def upgrade(url: Url = URL, as_json: Json = False) -> None:
+    """Bring a ledger made by an older privee up to date. Copy it first, and stop the gateways.
+
+    Example: `privee ledger upgrade`
+    """
+    from privee.gateway.ledger import migrate
+    from privee.gateway.ledger.ledger import Ledger
+
+    Ledger.upgrade(url)
+    if as_json:
+        print_json({"url": _shown(url), "version": migrate.head()})
+        return
+    tell(f"Up to date: {_shown(url)}, version {migrate.head()}")
+
+
+@app.command()
+def verify(
+    url: Url = URL,
+    key: KeyFile = KEY,
+    expect: Annotated[str | None, typer.Option(help="ENTRIES:HEAD as printed by a former check.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Check that nobody changed the log of administrative acts. Exit code 1 if somebody did.
+
+    Example: `privee ledger verify --expect 12:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08`
+
+    Keep what it prints on another computer: only against that it shows that the newest entries were cut off.
+    """
+    from privee.gateway.ledger.audit_chain import Chain, parse_expect
+
+    kept = None if expect is None else parse_expect(expect)
+    with opened(url, key) as ledger:
+        found = Chain(ledger.engine, ledger.chain_key).verify(kept)
+    if as_json:
+        print_json(asdict(found))
+    else:
+        tell(f"{'Unbroken' if found.ok else 'BROKEN'}: {found.words}")
+        tell(f"{'Keep elsewhere' if found.ok else 'Holds up to'}: {found.entries}:{found.head}")
+    if not found.ok:
+        raise typer.Exit(BROKEN)
+
+
+@app.command()
+def show(
+    url: Url = URL,
+    key: KeyFile = KEY,
+    entity: Annotated[str | None, typer.Option(help="Of one entity: its id; - reads it from standard input.")] = None,
+    as_json: Json = False,
+) -> None:
+    """What was given away, in total or by one entity.
+
+    Example: `privee ledger show --entity - < id.txt`
+    """
+    with opened(url, key) as ledger:
+        if entity is not None:
+            _show_entity(ledger.spent(_id(entity)), as_json)
+            return
+        found = asdict(ledger.totals())
+    if as_json:
+        print_json(found)
+        return
+    tell(f"{found['entities']:,} entities were asked about, and charged {found['charged']:,} times")
+    tell(f"{found['releases']:,} requests were released, {found['refusals']:,} refused")
+
+
+@app.command()
+def reset(
+    entity: Entity,
+    reason: Annotated[str, typer.Option(help="Why, for the log.")],
+    url: Url = URL,
+    key: KeyFile = KEY,
+    as_json: Json = False,
+) -> None:
+    """Let an entity start anew. What it gave away in its lifetime stays on record, and the reset is logged.
+
+    Example: `privee ledger reset --entity - --reason "consent renewed" < id.txt`
+    """
+    with opened(url, key) as ledger:
+        name = _id(entity)
+        ledger.reset(name, reason=reason, actor=actor())
+        _show_entity(ledger.spent(name), as_json)
+
+
+@app.command()
+def log(
+    url: Url = URL,
+    key: KeyFile = KEY,
+    last: Annotated[int, typer.Option(min=1, help="How many of the newest entries.")] = 50,
+    as_json: Json = False,
+) -> None:
+    """Who changed what: the newest entries, oldest first. `privee ledger verify` tells whether they are genuine.
+
+    Example: `privee ledger log --last 10`
+    """
+    from privee.gateway.ledger.audit_chain import Chain
+
+    with opened(url, key) as ledger:
+        found = [entry.as_dict() for entry in Chain(ledger.engine, ledger.chain_key).entries(last)]
+    if as_json:
+        print_json(found)
+        return
+    table = Table()
+    for heading in ("entry", "time (UTC)", "actor", "act", "subject", "reason"):
+        table.add_column(heading, overflow="fold", no_wrap=heading in {"entry", "time (UTC)"})
+    for entry in found:
+        rest = (plain(entry[name]) for name in ("actor", "act", "subject", "reason"))
+        table.add_row(plain(entry["seq"]), when(entry["at"]), *rest)
+    out.print(table, markup=False)
+
+
+@contextlib.contextmanager
+def opened(url: str, key: Path) -> Iterator[Ledger]:
+    """The ledger, closed afterwards. No limits are set: nothing is charged here."""
+    from privee.gateway.ledger.ledger import Ledger
+    from privee.gateway.ledger.limits import Limits
+
+    with Ledger.open(url, read_key(key), limits=Limits()) as ledger:
+        yield ledger
+
+
+def actor() -> str:
+    """Who runs this command, from the operating system; variables such as USER could say anything."""
+    if os.name != "posix":
+        return f"cli:{getpass.getuser()}"
+    import pwd
+
+    try:
+        return f"cli:{pwd.getpwuid(os.getuid()).pw_name}"
+    except KeyError:
+        return f"cli:uid {os.getuid()}"
+
+
+def tell(text: str) -> None:
+    """One line, however long."""
+    out.print(text, markup=False, soft_wrap=True)
+
+
+def when(seconds: Any) -> str:
+    """A time in UTC, or as it is if it cannot be one."""
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
+    except (TypeError, ValueError, OverflowError, OSError):
+        return plain(seconds)
+
+
+def plain(value: Any) -> str:
+    """Safe on a terminal, also if somebody wrote control characters into the database."""
+    return "".join(letter if letter.isprintable() else "?" for letter in str(value))
+
+
+@contextlib.contextmanager
+def _key_file(path: Path) -> Iterator[bool]:
+    """A key file that is there already, or a new one, which goes again if the block fails."""
+    new = not path.exists()
+    if new:
+        with whole_file(path) as partial:
+            partial.chmod(0o600)  # before anything is in it
+            partial.write_bytes(new_key())
+    try:
+        yield new
+    except BaseException:
+        if new:
+            path.unlink()
+        raise
+
+
+def _show_entity(found: Spending, as_json: bool) -> None:
+    """Only the gateway knows the limits, so shares of them are left out."""
+    releases = int(found.spent["releases"])
+    if as_json:
+        lifetime = {"lifetime_releases": found.lifetime_releases, "lifetime_epsilon": found.lifetime_epsilon}
+        print_json({"tag": found.tag, "releases": releases} | lifetime)
+        return
+    tell(f"Entity {found.tag}: {releases:,} releases since its last reset or window began")
+    tell(f"In its lifetime: {found.lifetime_releases:,} releases, epsilon {found.lifetime_epsilon:g}")
+
+
+def _shown(url: str) -> str:
+    from sqlalchemy import make_url
+
+    return make_url(url).render_as_string(hide_password=True)
+
+
+def _id(given: str) -> str:
+    entity = sys.stdin.readline().rstrip("\r\n") if given == "-" else given
+    if not entity:
+        raise PriveeError("give the entity's id, or - and the id on standard input")
+    return entity
