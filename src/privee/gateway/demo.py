@@ -56,7 +56,7 @@ class World:
         """A new key for this role."""
         ledger = Ledger.open(url or self.ledger_url, self.ledger_key.read_bytes(), limits=Limits())
         with ledger:
-            return Keys(ledger.engine, ledger.chain_key).create(name, role, ["*"], rate, actor="demo").text
+            return Keys(ledger.engine, ledger.chain_key, ledger.now).create(name, role, ["*"], rate, actor="demo").text
 
     def party(self, name: str, listen: str = "127.0.0.1:0") -> ServerProcess:
         """Start one party."""

@@ -16,7 +16,7 @@ from privee.gateway.counting import Counter
 from privee.gateway.inference import Inference
 from privee.gateway.joint_model import JointModel, load_joint_model
 from privee.gateway.ledger.api_keys import Keys
-from privee.gateway.ledger.audit_chain import entries, verify
+from privee.gateway.ledger.audit_chain import Chain
 from privee.gateway.ledger.engine import is_sqlite
 from privee.gateway.ledger.ledger import Ledger, LedgerUnavailable
 from privee.gateway.ledger.limits import Limits, Price, limits_for
@@ -61,7 +61,8 @@ class Service:
 
     def __init__(self, settings: GatewaySettings, model: JointModel, ledger: Ledger, key: bytes) -> None:
         self.settings, self.model, self.ledger = settings, model, ledger
-        self.keys = Keys(ledger.engine, ledger.chain_key)
+        self.keys = Keys(ledger.engine, ledger.chain_key, ledger.now)
+        self._chain = Chain(ledger.engine, ledger.chain_key)
         self._tls = None if settings.certs is None else TlsFiles.from_folder(settings.certs / "coordinator")
         self._counter = Counter(ledger, writers=1 if is_sqlite(ledger.engine) else POSTGRESQL_WRITERS)
         self._key = key
@@ -130,13 +131,11 @@ class Service:
 
     def chain(self) -> dict[str, Any]:
         """Whether the audit chain is unbroken."""
-        with self.ledger.reading() as connection:
-            return dataclasses.asdict(verify(connection, self.ledger.chain_key))
+        return dataclasses.asdict(self._chain.verify())
 
     def acts(self, last: int) -> list[dict[str, Any]]:
         """The latest administrative acts."""
-        with self.ledger.reading() as connection:
-            return [entry.as_dict() for entry in entries(connection, last=last)]
+        return [entry.as_dict() for entry in self._chain.entries(last)]
 
     def _ledger_up(self) -> bool:
         try:

@@ -28,7 +28,7 @@ class Price(NamedTuple):
 
     Example:
         >>> Price.of_epsilon(0.1).times(3)
-        Price(releases=3, epsilon=300000000000, drift=14987512479, squares=30000000000)
+        Price(releases=3, epsilon=300000000000, drift=14987512488, squares=30000000000)
     """
 
     releases: int = 1
@@ -169,7 +169,7 @@ def limits_for(
     Example:
         >>> from privee import OrderedDP, PriveeU
         >>> limits_for(PriveeU(rho=0.1), 10, within=0.001).releases, limits_for(OrderedDP(0.5), 10, epsilon=8).epsilon
-        (2, 8000000000000)
+        (29, 8000000000000)
     """
     if within is None and probability is not None:
         raise SettingError("a probability needs a tolerance: give `within` too")

@@ -10,6 +10,7 @@ from sqlalchemy import exc
 from privee.errors import PriveeError
 
 _UNTIL = "nothing is released until then"
+_AWAY = "the ledger's database cannot be reached: check that it runs, and its address, name, user and password"
 DAMAGED = (
     "the ledger's file is damaged or holds something else: put back its latest copy (a new ledger would forget what "
     "was given away)"
@@ -25,11 +26,8 @@ _SQLITE = {
 }
 _POSTGRESQL = {
     "25006": "the ledger's database is read only: use the primary server",
-    "28": "the ledger's database refuses this user or password",
-    "3D": "the ledger's database does not exist: create it, then run privee ledger init",
     "42501": "the ledger's database does not let this user do that: grant it the rights",
     "53100": f"the disk of the ledger's database is full: make room, {_UNTIL}",
-    "53300": "the ledger's database has no connection left: allow more, or end other programs",
     "55P03": "another process keeps the ledger's database locked: end it",
 }
 
@@ -46,8 +44,9 @@ def unavailable(error: BaseException) -> PriveeError:
     if name == "SQLITE_CONSTRAINT_PRIMARYKEY" or state == "23505":
         return PriveeError("this release id was used before: make a new one for every ask")
     words = _find(_SQLITE, name) or _find(_POSTGRESQL, state)
-    what = f"failed ({name or state})" if name or state else "cannot be reached"
-    return LedgerUnavailable(words or f"the ledger's database {what}: check that it runs, {_UNTIL}")
+    if words is None and (name or state):
+        words = f"the ledger's database failed with {name or state}: check it, {_UNTIL}"
+    return LedgerUnavailable(words or _AWAY)
 
 
 @contextmanager

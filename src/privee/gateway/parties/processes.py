@@ -64,7 +64,7 @@ def start_party(
     log: Path,
     *,
     listen: str = "127.0.0.1:0",
-    within: float = 60.0,
+    within: float = 120.0,
 ) -> PartyProcess:
     """Start `privee party serve` and wait until it is ready.
 
