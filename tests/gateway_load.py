@@ -1,4 +1,4 @@
-"""Clients that ask a gateway without pause, and what each of them saw; shared by the tests and the benchmark of faults."""
+"""Clients that ask a gateway without pause, and what each of them saw; for tests and the benchmark of faults."""
 
 import dataclasses
 import http.client
@@ -7,12 +7,13 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from urllib.parse import urlsplit
 
 from privee.gateway.demo import MODEL
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.limits import Limits
+from privee.gateway.processes import ServerProcess
 
 SECONDS = 30.0
 Batch = Callable[[random.Random], Sequence[str]]
@@ -28,6 +29,7 @@ class Seen:
         status: of a response that was read to its end; None if the connection broke before.
         answer: that response.
         error: how the connection broke.
+        seconds: from the first byte to the end.
     """
 
     entities: Sequence[str]
@@ -35,6 +37,7 @@ class Seen:
     status: int | None = None
     answer: dict | None = None
     error: str | None = None
+    seconds: float = 0.0
 
 
 class Asker:
@@ -46,7 +49,7 @@ class Asker:
         self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
 
     def ask(self, entities: Sequence[str]) -> Seen:
-        seen = Seen(entities)
+        seen, start = Seen(entities), time.monotonic()
         tensor = {"name": "entities", "shape": [len(entities)], "datatype": "BYTES", "data": list(entities)}
         body = json.dumps({"inputs": [tensor]}).encode()
         try:
@@ -58,6 +61,7 @@ class Asker:
         except (OSError, http.client.HTTPException) as error:
             seen.error = type(error).__name__
             self.close()
+        seen.seconds = time.monotonic() - start
         return seen
 
     def close(self) -> None:
@@ -133,3 +137,58 @@ def counted(url: str, key: bytes, entities: Iterable[str]) -> dict[str, int]:
     """What the ledger has counted, read from the database itself."""
     with Ledger.open(url, key, limits=Limits()) as ledger:
         return {entity: ledger.spent(entity).lifetime_releases for entity in entities}
+
+
+@dataclasses.dataclass(frozen=True)
+class Crash:
+    """What a gateway that was killed under load leaves behind; numbers are releases of one entity, summed over all.
+
+    Attributes:
+        requests: that clients made of it.
+        in_flight: requests that were sent when it was killed, and never answered.
+        received: releases that clients have read to the end, in this life of the gateway.
+        short: releases received and not in the ledger, over all its lives; must be 0.
+        over: releases in the ledger and not received, over all its lives.
+        most_over: releases that were asked for and whose answers broke off, over all its lives.
+    """
+
+    requests: int
+    in_flight: int
+    received: int
+    short: int
+    over: int
+    most_over: int
+
+
+def crashes(start: Callable[[], ServerProcess], url: str, key: bytes, api_key: str, count: int) -> Iterator[Crash]:
+    """Start a gateway, ask it from 8 clients, kill it at a random moment, compare with the ledger; again and again.
+
+    Args:
+        start: starts a gateway on this ledger.
+        url, key: of the ledger.
+        api_key: a consumer's.
+        count: how often.
+    """
+    entities = [str(number) for number in range(12)]
+    moments, seen = random.Random(count), list[Seen]()
+    for life in range(count):
+        gateway = start().wait_ready()
+        with Crowd([gateway.ready["url"]], api_key, lambda draw: _some(draw, entities), seed=100 * life) as crowd:
+            crowd.wait_for(24)
+            time.sleep(moments.uniform(0, 0.4))
+            killed = time.monotonic()
+            gateway.kill()
+        seen += crowd.seen
+        have, held = received(seen), counted(url, key, entities)
+        yield Crash(
+            requests=len(crowd.seen),
+            in_flight=sum(one.status is None and one.sent is not None and one.sent < killed for one in crowd.seen),
+            received=received(crowd.seen).total(),
+            short=sum(max(0, have[entity] - held[entity]) for entity in entities),
+            over=sum(max(0, held[entity] - have[entity]) for entity in entities),
+            most_over=sum(len(one.entities) for one in seen if one.status is None),
+        )
+
+
+def _some(draw: random.Random, entities: Sequence[str]) -> Sequence[str]:
+    return draw.sample(entities, draw.choice((1, 1, 1, 5)))

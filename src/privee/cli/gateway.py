@@ -26,7 +26,9 @@ def serve(
     name: Annotated[str | None, typer.Option(help="Name of the model; default: the run folder's.")] = None,
     releases: Annotated[int | None, typer.Option(min=1, help="Releases that each entity may give.")] = None,
     within: Annotated[float | None, typer.Option(help="Or from the paper's corollary: share of a score ...")] = None,
-    probability: Annotated[float | None, typer.Option("-p", help="... that may be hit with this chance.")] = None,
+    probability: Annotated[
+        float | None, typer.Option("--probability", "-p", help="... that may be hit with this chance.")
+    ] = None,
     epsilon: Annotated[float | None, typer.Option(help="Or a total epsilon (for ordered-dp).")] = None,
     delta: Annotated[float, typer.Option(help="Above 0: advanced composition where it allows more.")] = 0.0,
     window_days: Annotated[float | None, typer.Option(help="Start counting anew after this; default: never.")] = None,

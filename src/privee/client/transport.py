@@ -95,7 +95,9 @@ def failure_of(error: Exception) -> Failure:
     """Whether the request may have arrived; the words are ours, because those of an error may quote anything."""
     httpx = load_httpx()
     if isinstance(error, httpx.ConnectError) and _is_tls(error):
-        return Failure("tls", "the gateway's certificate is not trusted, or it speaks no TLS: give verify=CA.PEM")
+        return Failure(
+            "tls", "the gateway's certificate is not trusted, or for another name, or it speaks no TLS: see `verify`"
+        )
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.UnsupportedProtocol | httpx.ProxyError):
         return Failure("unsent", "the gateway cannot be reached")
     if isinstance(error, httpx.PoolTimeout):

@@ -53,6 +53,7 @@ def _config(settings: GatewaySettings, app: object) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # anybody can send them
         date_header=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
         timeout_keep_alive=30,

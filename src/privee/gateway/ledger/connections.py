@@ -40,7 +40,7 @@ class Connections:
     def __init__(self, engine: sa.Engine, *, writes: bool) -> None:
         embedded = settings.is_sqlite(engine)
         self._engine = engine
-        self._begin = "" if not writes else "BEGIN IMMEDIATE" if embedded else "BEGIN"
+        self._begin = "" if not writes else "BEGIN IMMEDIATE" if embedded else "BEGIN ISOLATION LEVEL READ COMMITTED"
         self._errors = (engine.dialect.loaded_dbapi.Error, exc.DBAPIError, exc.TimeoutError)
         self._file = SameFile(engine) if embedded else None
         self._count = READERS if not writes else 1 if embedded else WRITERS

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from fractions import Fraction
+from functools import partial
 from typing import NamedTuple
 
 from privee.defenses import Defense
@@ -116,10 +117,12 @@ def fits(limits: Limits, total: Price) -> bool:
         return False
     if limits.epsilon is None or total.epsilon <= limits.epsilon:
         return True
-    left = limits.epsilon - total.drift
-    if limits.delta == 0 or left < 0 or total.squares >= CAP:
-        return False
-    return total.squares * limits.spread <= float(left) * float(left)
+    return limits.delta > 0 and _fits_advanced(limits.epsilon, limits.spread, total.drift, total.squares)
+
+
+def _fits_advanced(total: int, spread: float, drift: int, squares: int) -> bool:
+    left = total - drift
+    return left >= 0 and squares < CAP and squares * spread <= float(left) * float(left)
 
 
 def composed(total: Price, delta: float) -> float:
@@ -132,14 +135,29 @@ def composed(total: Price, delta: float) -> float:
 
 def remaining(limits: Limits, spent: Price, price: Price) -> int | None:
     """How many more at this price fit; None if there is no end."""
-    low, high = 0, 1
-    while fits(limits, spent.plus(price.times(high))):
+    if not fits(limits, spent.plus(price)):
+        return 0
+    most = []
+    if limits.releases is not None and price.releases:
+        most.append((limits.releases - spent.releases) // price.releases)
+    if limits.epsilon is not None and price.epsilon:
+        most.append(_remaining_epsilon(limits, limits.epsilon, spent, price))
+    return min(most, default=None)
+
+
+def _remaining_epsilon(limits: Limits, total: int, spent: Price, price: Price) -> int:
+    low = max((total - spent.epsilon) // price.epsilon, 0)  # by basic composition; advanced may allow more
+    if limits.delta == 0:
+        return low
+    advanced, high = partial(_fits_advanced, total, limits.spread), low + 1
+    while high < CAP and advanced(spent.drift + high * price.drift, spent.squares + high * price.squares):
         low, high = high, 2 * high
-        if high >= CAP:
-            return None
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if fits(limits, spent.plus(price.times(middle))) else (low, middle)
+        if advanced(spent.drift + middle * price.drift, spent.squares + middle * price.squares):
+            low = middle
+        else:
+            high = middle
     return low
 
 

@@ -1,0 +1,130 @@
+"""How fast the ledger charges, with every charge on disk before it counts.
+
+    python benchmarks/ledger.py            prints the table and stores benchmarks/results/ledger.json
+
+One ask at a time, and 8 or 64 asks that share one wait for the disk; 1, 32 or 1024 entities in an ask, out of 100,000
+that have spent something already. Beside each: a bare `sqlite3` transaction that writes one row, or PostgreSQL's own
+of one row, measured by turns in the same run, so that a busy or slow disk slows both.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+import sqlalchemy
+from rich.console import Console
+from rich.table import Table
+
+import privee
+from privee.gateway.ledger.ledger import Ask, Ledger, Limits, Price
+from privee.gateway.ledger.limits import UNIT
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.postgres_server import running_postgres
+
+RESULTS = Path(__file__).parent / "results" / "ledger.json"
+KEY = b"benchmark" * 4
+KNOWN = 100_000
+SECONDS = 2.0
+LIMITS = Limits(releases=10**9, epsilon=10**6 * UNIT, delta=1e-6)
+PRICE = Price.of_epsilon(0.5)
+
+
+def made_ask(entities: int) -> Ask:
+    return Ask([str(random.randrange(KNOWN)) for _ in range(entities)], PRICE, "benchmark", uuid4().hex)
+
+
+def milliseconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return 1e3 * (time.perf_counter() - start)
+
+
+@contextmanager
+def bare_transaction(ledger: Ledger) -> Iterator[Callable[[], None]]:
+    """The least that a durable count costs: one row, one commit, by the driver itself."""
+    connection = ledger.engine.raw_connection()
+    cursor = connection.cursor()
+    cursor.execute("CREATE TABLE IF NOT EXISTS bare (one INTEGER)")
+    cursor.execute("INSERT INTO bare VALUES (0)")
+    connection.commit()
+
+    def run() -> None:
+        if ledger.engine.dialect.name == "sqlite":
+            cursor.execute("BEGIN IMMEDIATE")
+        cursor.execute("UPDATE bare SET one = one + 1")
+        connection.commit()
+
+    yield run
+    connection.close()
+
+
+def measure_case(ledger: Ledger, bare: Callable[[], None], together: int, entities: int) -> dict[str, float]:
+    charges, bares, end = [], [], time.perf_counter() + SECONDS
+    while time.perf_counter() < end or len(charges) < 5:
+        asks = [made_ask(entities) for _ in range(together)]
+        charges.append(milliseconds(lambda asks=asks: ledger.charge_many(asks)))
+        bares.append(milliseconds(bare))
+    median = statistics.median(charges)
+    return {
+        "together": together,
+        "entities": entities,
+        "ms": median,
+        "ms_95": statistics.quantiles(charges, n=20)[-1],
+        "asks_per_second": 1e3 * together / median,
+        "entities_per_second": 1e3 * together * entities / median,
+        "bare_ms": statistics.median(bares),
+    }
+
+
+def measure_database(name: str, url: str) -> list[dict[str, object]]:
+    Ledger.create(url, KEY)
+    with Ledger.open(url, KEY, limits=LIMITS) as ledger, bare_transaction(ledger) as bare:
+        for start in range(0, KNOWN, 5000):
+            known = [str(number) for number in range(start, start + 5000)]
+            ledger.charge(Ask(known, PRICE, "benchmark", uuid4().hex))
+        cases = [(together, entities) for together in (1, 8, 64) for entities in (1, 32, 1024)]
+        rows = [{"database": name} | measure_case(ledger, bare, *case) for case in cases]
+        quoted = [milliseconds(lambda: ledger.price([str(random.randrange(KNOWN))], PRICE)) for _ in range(300)]
+        near = [milliseconds(lambda: ledger.near_limit(20)) for _ in range(3)]
+    return [*rows, {"database": name, "price_ms": statistics.median(quoted), "near_limit_ms": statistics.median(near)}]
+
+
+def measure() -> dict[str, object]:
+    with tempfile.TemporaryDirectory() as folder, running_postgres(durable=True) as server:
+        urls = {"SQLite": f"sqlite:///{folder}/ledger.db", "PostgreSQL": server.new_database()}
+        rows = [row for name, url in urls.items() for row in measure_database(name, url)]
+    versions = {"python": platform.python_version(), "sqlalchemy": sqlalchemy.__version__, "privee": privee.__version__}
+    charges, reads = ([row for row in rows if ("ms" in row) == charge] for charge in (True, False))
+    return {"versions": versions, "known_entities": KNOWN, "charges": charges, "reads": reads}
+
+
+def show(results: dict[str, object]) -> None:
+    columns = ("database", "asks together", "entities each", "median ms", "95 % ms", "asks/s", "entities/s", "bare ms")
+    table = Table(*columns, title="Charges, durable")
+    for row in results["charges"]:
+        rates = (f"{row['asks_per_second']:,.0f}", f"{row['entities_per_second']:,.0f}")
+        times = (f"{row['ms']:.2f}", f"{row['ms_95']:.2f}")
+        table.add_row(
+            row["database"], str(row["together"]), str(row["entities"]), *times, *rates, f"{row['bare_ms']:.2f}"
+        )
+    Console(width=110).print(table)
+    for row in results["reads"]:
+        print(f"{row['database']}: price {row['price_ms']:.2f} ms, near_limit {row['near_limit_ms']:.0f} ms")
+
+
+if __name__ == "__main__":
+    measured = measure()
+    show(measured)
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(measured, indent=1) + "\n")
