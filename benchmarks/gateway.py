@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -99,7 +100,7 @@ def compare(urls: dict[str, str], key: str, batch: int, rounds: int) -> dict[str
         asker.close()
     medians = [[statistics.median(block[k]) for block in blocks] for k in range(len(askers))]
     ratios = [a / b for a, b in zip(medians[0], medians[1], strict=True)]
-    protected, bare = (statistics.median(sum((block[k] for block in blocks), [])) for k in range(2))
+    protected, bare = (statistics.median(chain.from_iterable(block[k] for block in blocks)) for k in range(2))
     return {
         "batch": batch,
         "protected_ms": 1e3 * protected,

@@ -186,13 +186,19 @@ def test_class_names_come_with_the_metadata_of_the_same_version():
     def metadata(version, classes):
         return answer(200, {"name": "risk", "versions": [version], "parameters": {"classes": classes}})
 
-    script = [metadata("v1", "no, yes"), released(), metadata("v1", "a, b, c"), released(), metadata("v2", "no, yes")]
+    script = [
+        metadata("v1", '["no", "yes, so"]'),
+        released(),
+        metadata("v1", '["a", "b", "c"]'),
+        released(),
+        metadata("v2", '["no", "yes, so"]'),
+    ]
     with Scripted(*script, released()) as server, Client(server.url, KEY, model="risk") as client:
         found = []
         for _ in range(3):
             client.model()
             found.append(client.infer("17").classes)
-    assert found == [("no", "yes"), None, None]
+    assert found == [("no", "yes, so"), None, None]
 
 
 @KINDS

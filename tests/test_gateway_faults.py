@@ -1,6 +1,6 @@
 """Crashes, hung parties, full disks, damaged and lost ledgers: nothing is released uncounted, and nothing hangs."""
 
-import contextlib
+import json
 import os
 import random
 import resource
@@ -318,7 +318,7 @@ def test_the_process_that_refuses_ends_with_2(world, small):
     path, key = small
     overwrite(path, key)
     words = [sys.executable, "-m", "privee", *serve_words(world, path, key)]
-    ended = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603
     assert ended.returncode == 2
     assert len(ended.stderr.strip().splitlines()) == 1
     assert "put back its latest copy" in ended.stderr
@@ -344,8 +344,6 @@ def test_whichever_page_is_overwritten_no_count_is_lost(small):
 
 
 def test_every_line_of_the_logs_is_json_but_the_greetings(world):
-    import json
-
     for file in world.world.folder.glob("*.log"):
         lines = [line for line in file.read_text().splitlines() if not line.startswith("privee")]
         entries = [json.loads(line) for line in lines]

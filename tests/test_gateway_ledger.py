@@ -183,6 +183,8 @@ def test_a_release_id_is_used_once(ledger):
     "wrong",
     [
         lambda: Ask("abc", ONE, "key", "id"),
+        lambda: Ask(["a", 7], ONE, "key", "id"),
+        lambda: Ask(["a", "\ud800"], ONE, "key", "id"),
         lambda: Ask(["a"], Price(releases=-1), "key", "id"),
         lambda: Ask(["a"], Price(releases=1.5), "key", "id"),
         lambda: Ask(["a"], ONE, "key", "i" * 33),
@@ -202,9 +204,9 @@ def test_ids_are_not_stored_and_must_be_text(sqlite_url, open_ledger, tmp_path):
     stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert b"4711" not in stored
     assert KEY not in stored
-    for entity in ("\ud800", 7):
-        with pytest.raises(PriveeError, match="entity 1 is not text"):
-            ledger.charge(ask("a", entity))
+    for use in (ledger.spent, lambda entity: ledger.reset(entity, reason="r", actor="a")):
+        with pytest.raises(PriveeError, match="UTF-8"):
+            use("\ud800")
     assert ledger.fingerprint(b"ab", b"c") != ledger.fingerprint(b"a", b"bc")
 
 
@@ -312,6 +314,13 @@ def test_eight_threads_get_exactly_what_is_allowed(ledger, together):
         assert sum(pool.map(hammer, range(8))) == 50
     assert releases(ledger, "a") == [50]
     assert ledger.totals().charged == 50
+
+
+def test_threads_that_repeat_one_release_pay_once(ledger):
+    with ThreadPoolExecutor(8) as pool:
+        receipts = list(pool.map(lambda _: ledger.charge(ask("a", "b", marks="xx")), range(40)))
+    assert sum(receipt.charged for receipt in receipts) == 2
+    assert releases(ledger, "a", "b") == [1, 1]
 
 
 HAMMER = """
@@ -795,6 +804,8 @@ def test_prices_mean_what_was_written():
     assert remaining(Limits(epsilon=3 * UNIT // 10), NOTHING, Price.of_epsilon(0.1)) == 3
     assert Price.of(RankingOnly(), 10) == ONE == Price.of(PriveeU(rho=0.1), 10)
     assert remaining(Limits(releases=3), NOTHING, Price(0)) is None
+    assert remaining(Limits(releases=3), Price(4), Price(0)) == 0  # the limit was higher before
+    assert remaining(Limits(releases=9, epsilon=10, delta=0.1), NOTHING, Price(1, 3)) == 9
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])

@@ -33,13 +33,13 @@ from privee.gateway.parties.description import PartyDescription
 from privee.gateway.parties.errors import PartyError
 from privee.gateway.parties.frames import MAX_ENTITIES, About, EmbedReply, EmbedRequest, FrameError
 from privee.gateway.parties.model import PartyModel
-from privee.gateway.parties.processes import PartyProcess, start_party
 from privee.gateway.parties.server import PartyServer, PartyService
 from privee.gateway.parties.serving import ServeSettings, serve_party
 from privee.gateway.parties.sql_store import SqlStore
 from privee.gateway.parties.stores import Found, MemoryStore, Source, open_store, read_preprocessing
 from privee.gateway.parties.tls import TlsFiles
 from privee.gateway.parties.wire import ABOUT, EMBED
+from privee.gateway.processes import ServerProcess, start_party
 from privee.vfl.experiment import open_run, partition_of, train_run
 from privee.vfl.joint_data import from_dataset, from_tables
 from privee.vfl.runs import RunFolder
@@ -90,7 +90,7 @@ def sql(cells: list[Any]) -> str:
 @dataclass
 class World:
     folder: Path
-    running: dict[str, PartyProcess] = field(default_factory=dict)
+    running: dict[str, ServerProcess] = field(default_factory=dict)
 
     def part(self, run_name: str, party: str) -> Path:
         return self.folder / run_name / "parties" / party
@@ -101,10 +101,10 @@ class World:
     def log(self, key: str) -> Path:
         return self.folder / f"{key.replace('/', '-')}.log"
 
-    def start(self, key: str, run_name: str, party: str, *data: object, listen: str = "127.0.0.1:0") -> PartyProcess:
+    def start(self, key: str, run_name: str, party: str, *data: object, listen: str = "127.0.0.1:0") -> ServerProcess:
         arguments = [str(argument) for argument in ("--data", *data)]
         certs = self.folder / "certs" / party
-        started = start_party(self.part(run_name, party), arguments, certs, self.log(key), listen=listen)
+        started = start_party(self.part(run_name, party), arguments, certs, self.log(key), listen=listen).wait_ready()
         self.running[key] = started
         return started
 
@@ -882,7 +882,7 @@ def test_sources_that_cannot_be_served_are_told(world, source, words):
 
 def test_a_folder_of_an_older_run_says_what_to_do(world, tmp_path):
     with pytest.raises(PriveeError, match=r"the party did not start: .*holds no party\.json.*party describe RUN"):
-        start_party(tmp_path, ["--data", "x.csv"], None, tmp_path / "log")
+        start_party(tmp_path, ["--data", "x.csv"], None, tmp_path / "log").wait_ready()
     assert len((tmp_path / "log").read_text().splitlines()) == 1
     (tmp_path / "party.json").write_text('{"format": 2}')
     with pytest.raises(PriveeError, match="is of format 2; this privee reads 1"):

@@ -108,7 +108,7 @@ def demo(
         gateway, _ = stack.enter_context(running(world, options, err.print))
         keys = {role: world.api_key(role) for role in ("consumer", "auditor")}
         _show_demo(gateway.ready["url"], keys)
-        while not once and gateway.alive:
+        while not once and gateway.running:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 gateway.wait(1.0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,6 +78,6 @@ class Session:
 def _classes(metadata: dict[str, Any]) -> tuple[str, tuple[str, ...]] | None:
     """Version and class names; None if the answer leaves them out."""
     try:
-        return str(metadata["versions"][-1]), tuple(metadata["parameters"]["classes"].split(", "))
-    except (LookupError, TypeError, AttributeError):
+        return str(metadata["versions"][-1]), tuple(map(str, json.loads(metadata["parameters"]["classes"])))
+    except (LookupError, TypeError, ValueError):
         return None

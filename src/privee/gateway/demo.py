@@ -13,7 +13,7 @@ from privee.gateway.ledger.api_keys import Keys, Role
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.limits import Limits
 from privee.gateway.parties.certificates import init_certificates
-from privee.gateway.processes import ServerProcess
+from privee.gateway.processes import ServerProcess, start_party
 from privee.vfl.experiment import partition_of, train_run
 from privee.vfl.joint_data import from_dataset
 from privee.vfl.training import TrainingSettings
@@ -60,8 +60,8 @@ class World:
 
     def party(self, name: str, listen: str = "127.0.0.1:0") -> ServerProcess:
         """Start one party."""
-        arguments = ["party", "serve", str(self.run / "parties" / name), "--data", "dataset", "--listen", listen]
-        return self._start(name, [*arguments, "--certs", str(self.certs / name)])
+        folder, log = self.run / "parties" / name, self.folder / f"{name}.log"
+        return start_party(folder, ["--data", "dataset"], self.certs / name, log, listen=listen)
 
     def gateway(
         self, addresses: dict[str, str], options: Sequence[str], *, name: str = "gateway", url: str | None = None
@@ -70,9 +70,7 @@ class World:
         parties = [word for party, address in addresses.items() for word in ("--party", f"{party}={address}")]
         ledger = ["--ledger", url or self.ledger_url, "--ledger-key", str(self.ledger_key)]
         given = ["--certs", str(self.certs), "--port", "0", *options]
-        return self._start(name, ["gateway", "serve", str(self.run), *parties, *ledger, *given])
-
-    def _start(self, name: str, arguments: Sequence[str]) -> ServerProcess:
+        arguments = ["gateway", "serve", str(self.run), *parties, *ledger, *given]
         return ServerProcess(arguments, self.folder / f"{name}.ready", self.folder / f"{name}.log")
 
 

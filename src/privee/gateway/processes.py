@@ -25,6 +25,7 @@ class ServerProcess:
 
     def __init__(self, arguments: Sequence[str], ready_file: Path, log: Path) -> None:
         self.ready: dict[str, Any] = {}
+        self._name = f"the {arguments[0]}"
         self._ready_file, self._log = ready_file, log
         ready_file.unlink(missing_ok=True)
         with log.open("ab") as output:
@@ -42,19 +43,24 @@ class ServerProcess:
         return self._process.pid
 
     @property
-    def alive(self) -> bool:
-        """Whether it still runs."""
+    def address(self) -> str:
+        """Where it listens."""
+        return str(self.ready.get("url") or self.ready["address"])
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
         return self._process.poll() is None
 
     def wait_ready(self, seconds: float = START_SECONDS) -> ServerProcess:
         """Wait until it listens; its last words if it ends instead."""
         end = time.monotonic() + seconds
         while not self._ready_file.exists():
-            if not self.alive:
-                raise PriveeError(f"a server did not start: {self.last_words()}")
+            if not self.running:
+                raise PriveeError(f"{self._name} did not start: {self.last_words()}")
             if time.monotonic() > end:
                 self.kill()
-                raise PriveeError(f"a server was not ready after {seconds:g} s: {self.last_words()}")
+                raise PriveeError(f"{self._name} was not ready after {seconds:g} s; see {self._log}")
             time.sleep(0.02)
         self.ready = json.loads(self._ready_file.read_text(encoding="utf-8"))
         return self
@@ -62,7 +68,7 @@ class ServerProcess:
     def last_words(self) -> str:
         """The last line of its log."""
         lines = self._log.read_text(encoding="utf-8", errors="replace")[-LAST_WORDS:].strip().splitlines()
-        return lines[-1] if lines else "it said nothing"
+        return lines[-1].removeprefix("privee: ") if lines else "it said nothing"
 
     def wait(self, seconds: float) -> int:
         """Wait for its end."""
@@ -86,3 +92,26 @@ class ServerProcess:
         """End it at once, as a crash would."""
         self.send(signal.SIGKILL)
         return self._process.wait()
+
+    def __enter__(self) -> ServerProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def start_party(
+    folder: Path, data: Sequence[str], certs: Path | None, log: Path, *, listen: str = "127.0.0.1:0"
+) -> ServerProcess:
+    """A party in a process of its own, not waited for yet.
+
+    Args:
+        folder: the party's folder in a run.
+        data: what it serves from, as on the command line: `["--data", "bank.csv"]`.
+        certs: its own folder of certificates; None without TLS.
+        log: file for what it says.
+        listen: where; port 0 picks a free one.
+    """
+    shown = [] if certs is None else ["--certs", str(certs)]
+    arguments = ["party", "serve", str(folder), *data, "--listen", listen, *shown]
+    return ServerProcess(arguments, log.with_suffix(".ready"), log)

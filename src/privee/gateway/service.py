@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -72,7 +73,7 @@ class Service:
     async def start(self) -> None:
         """Open the ways to the parties."""
         channel = PartyChannel(
-            self.settings.parties,
+            {name: self.settings.parties[name] for name in self.model.parties},  # the active party first
             self._tls,
             patience=Patience(deadline=self.settings.deadline),
             max_batch=self.settings.max_entities,
@@ -116,7 +117,7 @@ class Service:
             "proven": guarantee.proven,
             "repeatable": self.settings.repeatable,
             "counted": self.settings.counted,
-            "classes": ", ".join(self.model.classes),
+            "classes": json.dumps(self.model.classes, ensure_ascii=False),
         }
 
     # What follows blocks: call it through `read`.

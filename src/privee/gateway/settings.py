@@ -9,6 +9,7 @@ from pathlib import Path
 
 from privee.defenses import Defense
 from privee.errors import SettingError
+from privee.gateway.parties.frames import MAX_ENTITIES
 
 MIB = 1 << 20
 
@@ -60,8 +61,8 @@ class GatewaySettings:
     def __post_init__(self) -> None:
         if not 0 < self.deadline <= 600:
             raise SettingError("the deadline must be above 0 and at most 600 seconds")
-        if self.max_body < 1024 or self.max_entities < 1:
-            raise SettingError("a request must be allowed 1024 bytes and one entity at least")
+        if self.max_body < 1024 or not 1 <= self.max_entities <= MAX_ENTITIES:
+            raise SettingError(f"a request must be allowed 1024 bytes at least, and 1 to {MAX_ENTITIES} entities")
         if not self.secured and not is_loopback(self.host):
             raise SettingError(
                 f"{self.host} is not a loopback address, and API keys must not travel in the clear: "

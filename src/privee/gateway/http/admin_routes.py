@@ -37,7 +37,7 @@ class NewKey(Strict):
 
     name: Short
     role: Role = "consumer"
-    scopes: Annotated[list[Short], Field(min_length=1, max_length=64)] = Field(default_factory=lambda: ["*"])
+    scopes: Annotated[list[Short], Field(max_length=100)] = Field(default_factory=list)
     rate: Annotated[str, Field(max_length=64)] = DEFAULT_RATE
     expires_days: Annotated[int | None, Field(ge=1, le=36500)] = None
 

@@ -71,11 +71,12 @@ async def _refused(request: Request, error: Any) -> Response:
 
 
 async def _party(request: Request, error: Any) -> Response:
-    request.app.state.metrics.party_errors.labels(error.party, error.kind).inc()
-    status = PARTY_STATUS.get(error.kind, BAD_GATEWAY)
+    metrics, status = request.app.state.metrics, PARTY_STATUS.get(error.kind, BAD_GATEWAY)
     if error.kind != "unknown-entity":
+        metrics.party_errors.labels(error.party, error.kind).inc()
         return problem(status, f"party-{error.kind}", str(error))
     # Which party lacks the record is that party's secret.
+    metrics.refusals.labels("unknown-entity").inc()
     places = ", ".join(map(str, error.positions[:20])) + (", ..." if len(error.positions) > 20 else "")
     words = f"there is no joint record of {len(error.positions)} of the entities (positions {places})"
     return problem(status, "unknown-entity", words, positions=list(error.positions))

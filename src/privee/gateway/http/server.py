@@ -71,7 +71,9 @@ class GatewayServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no new connections, answer what comes on the open ones for a moment, then close them."""
-        for listener in (*self.servers, *(sockets or [])):
+        for server in self.servers:
+            server.close()
+        for listener in sockets or []:
             listener.close()
         self.server_state.default_headers = [*self.server_state.default_headers, (b"connection", b"close")]
         for connection in self.server_state.connections:

@@ -32,8 +32,7 @@ class Ask:
     fingerprints: Sequence[bytes] | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.entities, str):
-            raise PriveeError("entities must be a list of ids")
+        _check_ids(self.entities)
         if not all(type(part) is int and 0 <= part <= CAP for part in self.price):
             raise PriveeError("a price must be made of whole numbers from 0 on")
         for what, text, longest in (("release id", self.release_id, RELEASE_ID), ("key id", self.key_id, KEY_ID)):
@@ -107,6 +106,16 @@ class Quote:
         """Raises `Refused` if it does not fit."""
         if self.refusal is not None:
             raise self.refusal
+
+
+def _check_ids(entities: Sequence[str]) -> None:
+    """Here, so that an id that cannot be hashed does not stop the asks that are charged together with it."""
+    try:
+        written = not isinstance(entities, str) and "".join(entities).encode()
+    except (TypeError, UnicodeEncodeError):
+        written = False
+    if written is False:
+        raise PriveeError("entities must be a list of ids that can be written as UTF-8")
 
 
 def _plain(values: Mapping[str, float]) -> str:

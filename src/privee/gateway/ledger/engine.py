@@ -13,6 +13,7 @@ from privee.errors import PriveeError
 BUSY_SECONDS = 10.0
 POOL = 12
 OLDEST_SQLITE = (3, 35)  # the first with RETURNING
+_ROOM = ("cache_size=-32768", "wal_autocheckpoint=4000")  # 32 and 16 MiB, for batches that touch many entities
 
 
 def connect(url: str) -> sa.Engine:
@@ -52,7 +53,7 @@ def _sqlite(url: sa.URL) -> sa.Engine:
 def _durable(connection: Any, _record: Any) -> None:
     """A commit is on disk when it returns, also if the power fails."""
     cursor = connection.cursor()
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", *_ROOM):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 

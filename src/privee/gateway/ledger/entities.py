@@ -12,16 +12,12 @@ TAG = 12
 
 def hash_entities(key: bytes, entities: Sequence[str]) -> list[bytes]:
     """HMAC-SHA256 of each id's UTF-8 text."""
-    return [hmac.digest(key, _text(entity, place), "sha256") for place, entity in enumerate(entities)]
+    try:
+        return [hmac.digest(key, entity.encode(), "sha256") for entity in entities]
+    except UnicodeEncodeError:
+        raise PriveeError("an entity's id must be text that can be written as UTF-8") from None
 
 
 def tag(entity: bytes) -> str:
     """Enough of the hash to tell entities apart on a screen."""
     return entity.hex()[:TAG]
-
-
-def _text(entity: str, place: int) -> bytes:
-    try:
-        return entity.encode()
-    except (UnicodeEncodeError, AttributeError):
-        raise PriveeError(f"the id of entity {place} is not text that can be written as UTF-8") from None

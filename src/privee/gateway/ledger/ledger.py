@@ -129,8 +129,8 @@ class Ledger:
             yield connection
 
     def ping(self) -> None:
-        """Raises LedgerUnavailable if the database does not answer."""
-        self._reading.run(lambda cursor: cursor.execute("SELECT 1"))
+        """Raises LedgerUnavailable if the database cannot be read."""
+        self._reading.run(lambda cursor: cursor.execute("SELECT value FROM about").fetchall())
 
     def spent(self, entity: str) -> views.Spending:
         """What an entity has given away."""

@@ -73,7 +73,7 @@ EXAMPLES: dict[str, Example] = {
                 "proven": "1-differential privacy of the magnitudes, given the ranking",
                 "repeatable": False,
                 "counted": True,
-                "classes": "low, middle, high",
+                "classes": '["low", "middle", "high"]',
             },
         },
         note="The key must be for this model.",
