@@ -2,14 +2,16 @@
 
 import contextlib
 import itertools
+import time
 from collections import Counter
 from typing import NamedTuple
 
+import httpx
 import pytest
 
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.limits import Limits
-from tests.gateway_load import Crowd, counted, received
+from tests.gateway_load import SECONDS, Crowd, counted, received
 from tests.gateway_world import DEFENSE, gateway_world
 from tests.postgres_server import postgres  # noqa: F401 (a fixture)
 
@@ -111,3 +113,26 @@ def test_overlapping_batches_are_counted_as_they_were_received(world, place, fre
         worst = one.answer["refused"]
         assert over
         assert worst["spent"]["releases"] + worst["asked"]["releases"] > LIMIT
+
+
+def test_while_the_database_is_away_nothing_is_released_and_nothing_is_lost(world, postgres, fresh):  # noqa: F811
+    place, entities = world.places["two gateways on one PostgreSQL"], fresh(40)
+    health = [f"{url}/v2/health/ready" for url in place.urls]
+    with Crowd(place.urls, place.api_key, lambda draw: draw.sample(entities, 2)) as crowd:
+        crowd.wait_for(60)
+        postgres.stop()
+        crowd.wait_for(len(crowd.seen) + 40)
+        away = [httpx.get(url).status_code for url in health]
+        postgres.start()
+        started = time.monotonic()
+        while sum(one.status in {200, 429} for one in crowd.seen[-40:]) < 40:
+            assert time.monotonic() - started < SECONDS
+            time.sleep(0.05)
+    assert away == [503, 503]
+    assert {one.status for one in crowd.seen} <= {200, 429, 503}
+    failed = [one for one in crowd.seen if one.status == 503]
+    assert {one.answer["code"] for one in failed} == {"ledger-unavailable"}
+    assert max(one.seconds for one in crowd.seen) < SECONDS / 2
+    have, held = received(crowd.seen), counted(place.ledger_url, world.ledger_key.read_bytes(), entities)
+    at_most = have + Counter(entity for one in failed for entity in one.entities)
+    assert all(have[entity] <= held[entity] <= at_most[entity] for entity in entities)

@@ -61,7 +61,9 @@ def refuse_all(cursor: Any, counting: Counting, asks: Sequence[tuple[Known, set[
 def quote(limits: Limits, spent: Spent, known: Known) -> Quote:
     """What an ask would come to."""
     costs = _costs(known.ask.price, known.entities)
-    over = {entity for entity, cost in costs.items() if not fits(limits, spent.get(entity, NOTHING).plus(cost))}
+    sides = {entity: (spent.get(entity, NOTHING), cost) for entity, cost in costs.items()}
+    wrong = {side for side in set(sides.values()) if not fits(limits, side[0].plus(side[1]))}  # few of many are distinct
+    over = {entity for entity, side in sides.items() if side in wrong} if wrong else set()
     refusal = _refusal(limits, spent, known, over) if over else None
     positions = refusal.positions if refusal else ()
     asked, before = (refusal.asked, refusal.spent) if refusal else _worst(limits, spent, costs)
@@ -109,7 +111,7 @@ def _refusal(limits: Limits, spent: Spent, known: Known, over: set[bytes]) -> Re
 
 def _worst(limits: Limits, spent: Spent, costs: Spent) -> tuple[dict[str, float], dict[str, float]]:
     """What is asked of the entity that has spent most, and what it has spent."""
-    sides = ((cost, spent.get(entity, NOTHING)) for entity, cost in costs.items())
+    sides = {(cost, spent.get(entity, NOTHING)) for entity, cost in costs.items()}
     asked, before = max(sides, key=lambda side: (limits.share(side[1]), *side), default=(NOTHING, NOTHING))
     return limits.show(asked), limits.show(before)
 
