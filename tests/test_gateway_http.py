@@ -2,9 +2,12 @@
 
 import contextlib
 import json
+import shlex
+import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import httpx
 import numpy as np
@@ -266,6 +269,13 @@ def test_protocol_routes(world, consumer):
     assert {"/v2", "/v2/models/{model}/infer", "/v2/health/live"} <= set(paths)
 
 
+def test_a_body_that_is_not_called_json_is_told_so(consumer):
+    answer = consumer.post(
+        INFER, content=json.dumps(body("1")), headers={"Content-Type": "application/x-www-form-urlencoded"}
+    )
+    assert (answer.status_code, "Content-Type: application/json" in answer.json()["error"]) == (400, True)
+
+
 def test_request_ids_are_taken_over_if_they_are_harmless(consumer):
     given = consumer.get("/v2", headers={"X-Request-ID": "trace-1.A"})
     assert given.headers["x-request-id"] == "trace-1.A"
@@ -301,7 +311,22 @@ def test_demo_in_one_command(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "A release for the entities 17 and 42" in done.stdout
-    assert "curl -s http://127.0.0.1:" in done.stdout
+    assert "Each can be asked about 9 more times" in done.stdout
+
+
+def test_demo_until_interrupted_and_its_curl_works(tmp_path):
+    command = [sys.executable, "-m", "privee", "gateway", "demo", "--port", "0", "--folder", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as demo:  # noqa: S603
+        lines = iter(demo.stdout.readline, "")
+        curl = next(line for line in lines if line.startswith("curl"))
+        next(line for line in lines if "Ctrl-C" in line)
+        answer = subprocess.run(shlex.split(curl), capture_output=True, text=True, timeout=30, check=True)  # noqa: S603
+        demo.send_signal(signal.SIGINT)
+        assert demo.wait(60) == 130
+    assert json.loads(answer.stdout)["model_name"] == MODEL
+    pids = [json.loads(file.read_text())["pid"] for file in tmp_path.glob("*.ready")]
+    assert len(pids) == 3
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)  # nothing is left running
 
 
 # Requests, without a server

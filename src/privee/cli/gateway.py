@@ -107,25 +107,30 @@ def demo(
         options = ("--defense", defense, "--releases", str(releases), "--port", str(port))
         gateway, _ = stack.enter_context(running(world, options, err.print))
         keys = {role: world.api_key(role) for role in ("consumer", "auditor")}
-        _show_demo(gateway.ready["url"], keys)
-        while not once and gateway.running:
+        _show_release(gateway.ready["url"], keys["consumer"])
+        if once:
+            return
+        _show_how_to_ask(gateway.ready["url"], keys)
+        while gateway.running:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 gateway.wait(1.0)
 
 
-def _show_demo(url: str, keys: dict[str, str]) -> None:
-    """One answer, and how to go on."""
+def _show_release(url: str, key: str) -> None:
     from privee.client import Client
 
-    with Client(url, keys["consumer"]) as client:
+    with Client(url, key) as client:
         release = client.infer(["17", "42"])
     out.print(f"\n[bold]A release for the entities 17 and 42[/bold] ({release.defense}):")
     out.print("\n".join("  " + " ".join(f"{value:.3f}" for value in row) for row in release), highlight=False)
     out.print(f"Each can be asked about {release.remaining} more times.\n")
+
+
+def _show_how_to_ask(url: str, keys: dict[str, str]) -> None:
     out.print("[bold]Ask yourself:[/bold]")
     body = '{"inputs": [{"name": "entities", "shape": [1], "datatype": "BYTES", "data": ["17"]}]}'
-    command = f"curl -s {url}/v2/models/digits/infer -H 'Authorization: Bearer {keys['consumer']}' -d '{body}'"
-    print(command)
+    headers = f"-H 'Authorization: Bearer {keys['consumer']}' -H 'Content-Type: application/json'"
+    print(f"curl -s {url}/v2/models/digits/infer {headers} -d '{body}'")
     out.print(f"\n[bold]Look at the ledger:[/bold] {url}/ui, with the auditor's key")
     print(keys["auditor"])
     out.print(f"\nThe routes: {url}/docs. Ctrl-C ends all three processes.")

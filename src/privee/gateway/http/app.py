@@ -42,7 +42,6 @@ def make_app(service: Service) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url="/openapi.json",
-        strict_content_type=False,  # `curl -d` says it sends a form; keys, not cookies, say who asks
     )
     app.state.service, app.state.metrics = service, Metrics()
     app.state.access = Access(service.keys, service.read)

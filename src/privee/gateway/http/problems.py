@@ -93,6 +93,8 @@ async def _bad(request: Request, error: Any) -> Response:
 async def _invalid(request: Request, error: Any) -> Response:
     """Where and what, without the value that was sent."""
     first = error.errors()[0]
+    if first["loc"] == ("body",) and "json" not in request.headers.get("content-type", ""):
+        return problem(400, "bad-request", "send JSON, and say so: Content-Type: application/json")
     place = ".".join(str(part) for part in first["loc"] if part != "body")[:120]
     return problem(400, "bad-request", f"{place or 'body'}: {first['msg']}"[:300])
 

@@ -62,7 +62,7 @@ def quote(limits: Limits, spent: Spent, known: Known) -> Quote:
     """What an ask would come to."""
     costs = _costs(known.ask.price, known.entities)
     sides = {entity: (spent.get(entity, NOTHING), cost) for entity, cost in costs.items()}
-    wrong = {side for side in set(sides.values()) if not fits(limits, side[0].plus(side[1]))}  # few of many are distinct
+    wrong = {side for side in set(sides.values()) if not fits(limits, side[0].plus(side[1]))}  # few differ
     over = {entity for entity, side in sides.items() if side in wrong} if wrong else set()
     refusal = _refusal(limits, spent, known, over) if over else None
     positions = refusal.positions if refusal else ()

@@ -1,0 +1,130 @@
+"""The coordinator's part of a job, from the first hello to the finished run, over any line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from privee.errors import PriveeError
+from privee.federation.exchange import Exchange
+from privee.federation.frames import Note
+from privee.federation.keeping import CoordinatorFolder, FederatedKeeper
+from privee.federation.settings import JobSettings
+from privee.federation.site_data import Rows, split_rows
+from privee.version import __version__
+from privee.vfl.coordinator import Coordinator
+from privee.vfl.experiment import Outcome
+from privee.vfl.federation import COORDINATOR
+from privee.vfl.messages import Report
+from privee.vfl.models import architecture
+from privee.vfl.seeds import build
+from privee.vfl.training import OnStep, train
+
+OnPhase = Callable[[str], None]
+
+
+def coordinate(
+    job: JobSettings,
+    exchange: Exchange,
+    folder: Path,
+    *,
+    on_phase: OnPhase = lambda phase: None,
+    on_step: OnStep = lambda *_: None,
+) -> Outcome:
+    """Align, train, evaluate and finish; each role's files are written where that role is.
+
+    Args:
+        job: what to do.
+        exchange: the line to the sites, all of which are there.
+        folder: where the coordinator keeps runs; this one is in `folder/job.run`.
+        on_phase: told what is done now.
+        on_step: told how far the training is.
+    """
+    on_phase("preparing")
+    known = _hello(job, exchange)
+    if "tables" in job.source:
+        on_phase("aligning")
+        _align(job, exchange)
+    on_phase("encoding")
+    classes, train_rows, test_rows = _encode(job, exchange)
+    run = CoordinatorFolder(folder / job.run)
+    run.create(run.path, _config(job, known, classes, len(train_rows), len(test_rows)))
+    exchange.notes({site: Note("build", {"n_classes": len(classes)}) for site in job.parties}, job.align_seconds)
+    coordinator = _coordinator(job, exchange, len(classes))
+    on_phase("training")
+    learners = {COORDINATOR: coordinator.learner}
+    keeper = FederatedKeeper(run, exchange, job)
+    rows = torch.from_numpy(train_rows)
+    progress = train(coordinator, learners, rows, job.training, keeper=keeper, on_step=on_step)
+    on_phase("evaluating")
+    reports = [coordinator.evaluate(torch.from_numpy(part)) for part in (train_rows, test_rows)]
+    run.log({"epoch": progress.epoch, "final": True, "train": _plain(reports[0]), "test": _plain(reports[1])})
+    keeper.finish(learners)
+    return Outcome(job.run, progress.epoch, *reports)
+
+
+def _hello(job: JobSettings, exchange: Exchange) -> dict[str, Note]:
+    hello = Note("hello", {"version": __version__, "job": job.as_dict()})
+    return exchange.notes(dict.fromkeys(job.parties, hello), job.align_seconds)
+
+
+def _align(job: JobSettings, exchange: Exchange) -> None:
+    """Carry the aligners' messages: request and answer with every passive site, then agreement and check."""
+    for there, here in (("request", "answer"), ("agreement", "check")):
+        for site in job.parties[1:]:
+            message = _active(job, exchange, there, site)
+            reply = exchange.note(site, Note("align", {"step": here}, message), job.align_seconds)
+            _active(job, exchange, "answered" if here == "answer" else "checked", site, reply.body)
+
+
+def _active(job: JobSettings, exchange: Exchange, step: str, site: str, body: bytes = b"") -> bytes:
+    note = Note("align", {"step": step, "party": site}, body)
+    return exchange.note(job.active, note, job.align_seconds).body
+
+
+def _encode(job: JobSettings, exchange: Exchange) -> tuple[list[str], Rows, Rows]:
+    """Classes, training and test rows."""
+    replies = exchange.notes({site: Note("encode") for site in job.parties}, job.align_seconds)
+    counts = {(reply.values.get("rows"), reply.values.get("train")) for reply in replies.values()}
+    rows, training = replies[job.active].values.get("rows"), replies[job.active].values.get("train")
+    if len(counts) != 1 or type(rows) is not int or type(training) is not int or not 0 < training <= rows < 1 << 32:
+        raise PriveeError("the sites do not hold the same records; are they on the same version of the data?")
+    classes = replies[job.active].values.get("classes")
+    if not isinstance(classes, list) or len(classes) < 2 or not all(isinstance(name, str) for name in classes):
+        raise PriveeError(f"site {job.active} named no classes")
+    if "tables" in job.source:
+        return classes, *split_rows(rows, float(job.source["tables"]["test_share"]), job.training.seed)
+    return classes, np.arange(training), np.arange(training, rows)
+
+
+def _config(
+    job: JobSettings, known: Mapping[str, Note], classes: list[str], training: int, testing: int
+) -> dict[str, Any]:
+    """The same config as `privee train` writes."""
+    source = dict(job.source)
+    if "tables" in source:
+        columns = {site: known[site].values.get("id_column") for site in job.parties}
+        about = {"parties": list(job.parties), "id_columns": columns, "label": known[job.active].values.get("label")}
+        source = {"tables": about | {"test_share": source["tables"]["test_share"]}}
+    return {
+        "model": job.model,
+        "parties": list(job.parties),
+        "classes": classes,
+        "rows": {"train": training, "test": testing},
+        "data": source,
+        "training": job.training.as_dict(),
+    }
+
+
+def _coordinator(job: JobSettings, exchange: Exchange, n_classes: int) -> Coordinator:
+    _, make_top = architecture(job.model)
+    top = build(job.training.seed, COORDINATOR, lambda: make_top(len(job.parties), n_classes))
+    return Coordinator(top, exchange, job.parties, job.active)
+
+
+def _plain(report: Report) -> dict[str, Any]:
+    return {"loss": report.loss, "accuracy": report.accuracy, "rows": report.rows}

@@ -1,0 +1,104 @@
+"""The coordinator's side of the line: numbered requests to sites, their replies, and what it cost."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping
+from typing import Protocol
+
+from privee.federation.errors import FrameError, SiteError, SiteLostError
+from privee.federation.frames import Content, Failure, Frame, Note, decode, encode
+from privee.federation.tensors import Packing
+from privee.vfl.messages import Message
+
+
+class Post(Protocol):
+    """Carries bytes to sites and back; a site that does not answer in time is absent from the replies."""
+
+    def deliver(self, messages: Mapping[str, bytes], seconds: float) -> dict[str, bytes]:
+        """Send each site its message and return the replies that came."""
+
+
+@dataclasses.dataclass
+class Cost:
+    """What the line carried: `transport` is the time of the exchanges without the slowest site's own work."""
+
+    exchanges: int = 0
+    sent: int = 0
+    received: int = 0
+    seconds: float = 0.0
+    transport: float = 0.0
+
+
+class Exchange:
+    """A channel to the sites (see `privee.vfl.messages.Channel`), over any post.
+
+    Args:
+        post: what carries the bytes.
+        session: 16 bytes that belong to this job alone.
+        patience: seconds a site may take for a training step before the job ends.
+    """
+
+    def __init__(self, post: Post, session: bytes, *, patience: float = 30.0, packing: Packing = Packing.EXACT) -> None:
+        self._post, self._session, self._patience, self._packing = post, session, patience, packing
+        self._steps: dict[str, int] = {}
+        self.cost = Cost()
+
+    def ask(self, requests: Mapping[str, Message]) -> dict[str, Message]:
+        """Send each named site its message and return their replies."""
+        replies: dict[str, Message] = {}
+        for site, reply in self.talk(requests, self._patience).items():
+            if isinstance(reply, Note | Failure):
+                raise SiteError(f"site {site} answered a training step with a note")
+            replies[site] = reply
+        return replies
+
+    def talk(self, requests: Mapping[str, Content], seconds: float) -> dict[str, Content]:
+        """The same for any content, with a time of its own."""
+        for site in requests:
+            self._steps[site] = self._steps.get(site, 0) + 1
+        frames = {site: Frame(self._session, self._steps[site], content) for site, content in requests.items()}
+        messages = {site: encode(frame, self._packing) for site, frame in frames.items()}
+        started = time.perf_counter()
+        replies = {site: decode(data) for site, data in self._delivered(messages, seconds).items()}
+        self._count(messages, replies, time.perf_counter() - started)
+        return {site: self._content(site, replies[site]) for site in requests}
+
+    def _delivered(self, messages: dict[str, bytes], seconds: float) -> dict[str, bytes]:
+        """Ask those again that did not answer in half of the time: a repeated step changes nothing at a site."""
+        replies = self._post.deliver(messages, seconds / 2)
+        silent = {site: data for site, data in messages.items() if site not in replies}
+        if silent:
+            replies |= self._post.deliver(silent, seconds / 2)
+        for site in messages:
+            if site not in replies:
+                raise SiteLostError(site, f"did not answer in {seconds:g} s")
+        self.cost.sent += sum(map(len, messages.values()))
+        self.cost.received += sum(map(len, replies.values()))
+        return replies
+
+    def _content(self, site: str, frame: Frame) -> Content:
+        if isinstance(frame.content, Failure):
+            raise SiteError(f"site {site}: {frame.content.words}")
+        if frame.session != self._session or frame.step != self._steps[site]:
+            raise FrameError(f"site {site} answered another message")
+        return frame.content
+
+    def note(self, site: str, note: Note, seconds: float) -> Note:
+        """One note to one site."""
+        return self.notes({site: note}, seconds)[site]
+
+    def notes(self, notes: Mapping[str, Note], seconds: float) -> dict[str, Note]:
+        """Notes to several sites at once."""
+        replies: dict[str, Note] = {}
+        for site, reply in self.talk(notes, seconds).items():
+            if not isinstance(reply, Note):
+                raise SiteError(f"site {site} answered a note with {type(reply).__name__}")
+            replies[site] = reply
+        return replies
+
+    def _count(self, messages: Mapping[str, bytes], replies: Mapping[str, Frame], seconds: float) -> None:
+        self.cost.exchanges += 1
+        self.cost.seconds += seconds
+        self.cost.transport += seconds - max(frame.busy for frame in replies.values()) / 1e6

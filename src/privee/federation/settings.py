@@ -1,0 +1,136 @@
+"""What a job is to do, and what a site keeps to itself: two small files, one for everybody and one for each site."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from privee.errors import PriveeError, SettingError
+from privee.federation.tensors import Packing
+from privee.vfl.federation import COORDINATOR
+from privee.vfl.runs import read_json, write_json
+from privee.vfl.training import TrainingSettings
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class JobSettings:
+    """What is trained, by whom and how; every site and the coordinator see all of this.
+
+    Attributes:
+        run: name of the run, a folder name; a job with the same name goes on from its last checkpoint.
+        parties: sites in the model's order; the first is the active party.
+        model: name of the architecture.
+        training: as for `privee train`.
+        source: `{"dataset": ..., "partition": ..., "shares": ...}` or `{"tables": {"test_share": ...}}`.
+        answer_seconds: a site that takes longer for a training step ends the job.
+        align_seconds: the same for a step of the alignment, and for reading data.
+        start_seconds: until all sites must be there.
+        packing: how embeddings and their gradients travel.
+    """
+
+    run: str
+    parties: tuple[str, ...]
+    model: str
+    training: TrainingSettings
+    source: Mapping[str, Any]
+    answer_seconds: float = 30.0
+    align_seconds: float = 600.0
+    start_seconds: float = 120.0
+    packing: Packing = Packing.EXACT
+
+    def __post_init__(self) -> None:
+        for name in (self.run, *self.parties):
+            if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}", name):
+                raise SettingError(f"names of runs and sites are letters, digits, '-' and '_' only, not {name!r}")
+        if len(set(self.parties)) < 2 or len(set(self.parties)) != len(self.parties):
+            raise SettingError("a joint model needs two or more sites with different names")
+        if {COORDINATOR, "server"} & set(self.parties):
+            raise SettingError("no site may be called coordinator or server")
+        for name in ("answer_seconds", "align_seconds", "start_seconds"):
+            if not 0 < getattr(self, name) < 1e6:
+                raise SettingError(f"{name} must be above 0, got {getattr(self, name)!r}")
+
+    @property
+    def active(self) -> str:
+        """The party with the labels."""
+        return self.parties[0]
+
+    @property
+    def fingerprint(self) -> str:
+        """Of all that decides the result: runs with the same name must agree in it."""
+        kept = {key: value for key, value in self.as_dict().items() if not key.endswith("_seconds")}
+        return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return plain | {
+            "parties": list(self.parties),
+            "training": self.training.as_dict(),
+            "source": dict(self.source),
+            "packing": str(self.packing),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> JobSettings:
+        """The inverse of `as_dict`."""
+        try:
+            more = {
+                "parties": tuple(values["parties"]),
+                "training": TrainingSettings(**values["training"]),
+                "packing": Packing(values.get("packing", "exact")),
+            }
+            return cls(**{**values, **more})
+        except PriveeError:
+            raise
+        except (KeyError, TypeError, ValueError):
+            raise PriveeError("these are not the settings of a federated job") from None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SiteSettings:
+    """What one site knows for itself, in a file that stays there.
+
+    Attributes:
+        folder: where its parts of models are kept.
+        data: its own table, CSV or Parquet; None for a dataset.
+        id_column, label: columns of that table; a label column is named at the active party alone.
+        data_dir: where datasets are looked for.
+    """
+
+    folder: Path
+    data: Path | None = None
+    id_column: str | None = None
+    label: str | None = None
+    data_dir: Path | None = None
+
+    def write(self, local: Path, site: str) -> Path:
+        """Into a kit's `local` folder."""
+        plain = {key: None if value is None else str(value) for key, value in vars(self).items()}
+        write_json(site_file(local, site), plain)
+        return site_file(local, site)
+
+    @classmethod
+    def read(cls, local: Path, site: str, folder: Path) -> SiteSettings:
+        """From a kit's `local` folder; without a file there, parts are kept in `folder` and data is a dataset."""
+        path = site_file(local, site)
+        if not path.exists():
+            return cls(folder=folder)
+        saved = read_json(path)
+        known = {field.name for field in dataclasses.fields(cls)}
+        if not isinstance(saved, dict) or not set(saved) <= known:
+            raise PriveeError(f"{path} may only say {', '.join(sorted(known))}")
+        paths = {key: Path(saved[key]) for key in ("folder", "data", "data_dir") if saved.get(key)}
+        words = {key: saved.get(key) for key in ("id_column", "label")}
+        given: dict[str, Any] = {"folder": folder} | words | paths
+        return cls(**given)
+
+
+def site_file(local: Path, site: str) -> Path:
+    """Where a site's own settings are."""
+    return local / f"privee-{site}.json"

@@ -1,0 +1,150 @@
+"""Tensors as bytes: a code, the sides, then little-endian numbers; exact, or in fewer bits with a scale.
+
+Nothing is evaluated, every size is checked against the bytes that are there, and numbers must be finite.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from enum import StrEnum
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from privee.errors import PriveeError
+from privee.federation.errors import FrameError
+
+MAX_SIDES = 8
+ABSENT, FLOAT32, FLOAT64, ROWS, HALF, BYTE = range(6)
+_EXACT = {FLOAT32: "<f4", FLOAT64: "<f8"}
+
+
+class Packing(StrEnum):
+    """How embeddings and their gradients travel: exactly, or with two or one byte a number."""
+
+    EXACT = "exact"
+    FP16 = "fp16"
+    INT8 = "int8"
+
+
+class Reader:
+    """Takes parts off the front of a message and notices when there are too few or too many bytes."""
+
+    def __init__(self, data: bytes | memoryview) -> None:
+        self._view, self._place = memoryview(data), 0
+
+    def take(self, size: int) -> memoryview:
+        """The next `size` bytes."""
+        if size > len(self._view) - self._place:
+            raise FrameError("the message is cut off")
+        self._place += size
+        return self._view[self._place - size : self._place]
+
+    def unpack(self, layout: struct.Struct) -> tuple[int, ...]:
+        """The next numbers."""
+        return layout.unpack(self.take(layout.size))
+
+    def rest(self) -> memoryview:
+        """All that is left."""
+        return self.take(len(self._view) - self._place)
+
+    def end(self) -> None:
+        """Nothing may be left."""
+        if self._place != len(self._view):
+            raise FrameError("the message is longer than it should be")
+
+
+_HEAD, _SIDE = struct.Struct("<BB"), struct.Struct("<I")
+
+
+def pack_floats(tensor: Tensor | None, packing: Packing = Packing.EXACT) -> list[bytes]:
+    """A tensor of floats, or None."""
+    if tensor is None:
+        return [_HEAD.pack(ABSENT, 0)]
+    values = tensor.detach().numpy()
+    if not np.isfinite(values).all():
+        raise PriveeError("the training has run away: a number is not finite; use a lower learning rate")
+    if packing is Packing.FP16:
+        return [*_head(HALF, values), *_half(values)]
+    if packing is Packing.INT8:
+        return [*_head(BYTE, values), *_byte(values)]
+    code = FLOAT64 if values.dtype == np.float64 else FLOAT32
+    return [*_head(code, values), np.ascontiguousarray(values, dtype=_EXACT[code]).tobytes()]
+
+
+def unpack_floats(reader: Reader) -> Tensor | None:
+    """The inverse of `pack_floats`; reduced numbers come back as float32."""
+    code, sides = reader.unpack(_HEAD)
+    if code == ABSENT and sides == 0:
+        return None
+    shape = _shape(reader, sides)
+    count = math.prod(shape)
+    if code in _EXACT:
+        values = _numbers(reader, _EXACT[code], count)
+    elif code == HALF:
+        scale = _numbers(reader, "<f4", 1)
+        values = _numbers(reader, "<f2", count).astype(np.float32) * scale
+    elif code == BYTE and shape:
+        scales = _numbers(reader, "<f4", shape[0])
+        values = _numbers(reader, "<i1", count).reshape(shape[0], -1) * scales[:, None]
+    else:
+        raise FrameError("the message holds numbers of an unknown kind")
+    if not np.isfinite(values).all():
+        raise FrameError("a number is not finite")
+    return torch.from_numpy(values.reshape(shape))
+
+
+def pack_rows(rows: Tensor | None) -> list[bytes]:
+    """Row numbers, or None."""
+    if rows is None:
+        return [_HEAD.pack(ABSENT, 0)]
+    numbers = rows.numpy()
+    if numbers.ndim != 1 or (len(numbers) and not 0 <= numbers.min() <= numbers.max() < 1 << 32):
+        raise PriveeError("row numbers are a list of whole numbers below 2**32")
+    return [*_head(ROWS, numbers), numbers.astype("<u4").tobytes()]
+
+
+def unpack_rows(reader: Reader) -> Tensor | None:
+    """The inverse of `pack_rows`."""
+    code, sides = reader.unpack(_HEAD)
+    if code == ABSENT and sides == 0:
+        return None
+    if code != ROWS or sides != 1:
+        raise FrameError("the message holds no row numbers where they should be")
+    return torch.from_numpy(_numbers(reader, "<u4", *_shape(reader, 1)).astype(np.int64))
+
+
+def _head(code: int, values: np.ndarray) -> list[bytes]:
+    if values.ndim > MAX_SIDES:
+        raise PriveeError(f"a tensor has more than {MAX_SIDES} sides")
+    return [_HEAD.pack(code, values.ndim), *(_SIDE.pack(side) for side in values.shape)]
+
+
+def _half(values: np.ndarray) -> list[bytes]:
+    """One scale for all, so that small gradients do not vanish."""
+    scale = np.float32(np.abs(values).max(initial=0.0)) or np.float32(1.0)
+    return [scale.astype("<f4").tobytes(), (values / scale).astype("<f2").tobytes()]
+
+
+def _byte(values: np.ndarray) -> list[bytes]:
+    """One scale for each row."""
+    if not values.ndim:
+        raise PriveeError("a single number cannot travel as int8")
+    flat = values.reshape(len(values), -1) if len(values) else values.reshape(0, 1)
+    scales = (np.abs(flat).max(axis=1, initial=0.0) / 127).astype(np.float32)
+    scales[scales == 0] = 1.0
+    return [scales.astype("<f4").tobytes(), np.rint(flat / scales[:, None]).astype("<i1").tobytes()]
+
+
+def _shape(reader: Reader, sides: int) -> tuple[int, ...]:
+    if sides > MAX_SIDES:
+        raise FrameError(f"a tensor has more than {MAX_SIDES} sides")
+    return tuple(reader.unpack(_SIDE)[0] for _ in range(sides))
+
+
+def _numbers(reader: Reader, kind: str, count: int) -> np.ndarray:
+    """So many numbers, as an array of one's own."""
+    dtype = np.dtype(kind)
+    return np.frombuffer(reader.take(count * dtype.itemsize), dtype=dtype).astype(dtype.newbyteorder("="))
