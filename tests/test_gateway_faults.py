@@ -1,5 +1,6 @@
 """Crashes, hung parties, full disks, damaged and lost ledgers: nothing is released uncounted, and nothing hangs."""
 
+import contextlib
 import json
 import os
 import random
@@ -322,9 +323,8 @@ def test_a_ledger_that_is_gone_is_not_made_anew(small):
     path, key = small
     with Ledger.open(f"sqlite:///{path}", key.read_bytes(), limits=Limits()) as ledger:
         path.rename(path.with_suffix(".away"))
-        for _ in range(3):
-            with pytest.raises(PriveeError):
-                ledger.price(["1"], Price())
+        with ledger.reading(), contextlib.suppress(PriveeError):  # another reads, so that this needs a new connection
+            ledger.spent("1")
     assert not path.exists()
 
 

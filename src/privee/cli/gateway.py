@@ -89,7 +89,6 @@ def demo(
     defense: Annotated[str, typer.Option("--defense", "-d", help="What is released.")] = "ordered-dp:epsilon=1",
     releases: Annotated[int, typer.Option(min=1, help="Releases that each entity may give.")] = 10,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 picks a free one.")] = 8080,
-    once: Annotated[bool, typer.Option(help="Ask once, show the answer and stop.")] = False,
 ) -> None:
     """Start a coordinator and two parties as separate processes, on bundled data; Ctrl-C ends all of them.
 
@@ -108,8 +107,6 @@ def demo(
         gateway, _ = stack.enter_context(running(world, options, err.print))
         keys = {role: world.api_key(role) for role in ("consumer", "auditor")}
         _show_release(gateway.ready["url"], keys["consumer"])
-        if once:
-            return
         _show_how_to_ask(gateway.ready["url"], keys)
         while gateway.running:
             with contextlib.suppress(subprocess.TimeoutExpired):

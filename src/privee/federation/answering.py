@@ -20,8 +20,8 @@ Handle = Callable[[Content], Content]
 class Answering:
     """Hands the coordinator's messages to `handle` and remembers the last reply."""
 
-    def __init__(self, handle: Handle, session: bytes, packing: Packing = Packing.EXACT) -> None:
-        self._handle, self._session, self.packing = handle, session, packing
+    def __init__(self, handle: Handle, session: bytes, packing: Callable[[], Packing] = lambda: Packing.EXACT) -> None:
+        self._handle, self._session, self._packing = handle, session, packing
         self._lock = threading.Lock()
         self._last, self._request, self._reply = 0, b"", b""
 
@@ -54,4 +54,4 @@ class Answering:
 
     def _encoded(self, step: int, content: Content, started: float | None = None) -> bytes:
         busy = 0 if started is None else round(1e6 * (time.perf_counter() - started))
-        return encode(Frame(self._session, step, content, busy), self.packing)
+        return encode(Frame(self._session, step, content, busy), self._packing())

@@ -7,10 +7,12 @@ import time
 from collections.abc import Mapping
 from typing import Protocol
 
-from privee.federation.errors import FrameError, SiteError, SiteLostError
+from privee.federation.errors import FrameError, SiteError, SiteLostError, StoppedError
 from privee.federation.frames import Content, Failure, Frame, Note, decode, encode
 from privee.federation.tensors import Packing
 from privee.vfl.messages import Message
+
+FIRST_WAIT = 1.0
 
 
 class Post(Protocol):
@@ -66,14 +68,18 @@ class Exchange:
         return {site: self._content(site, replies[site]) for site in requests}
 
     def _delivered(self, messages: dict[str, bytes], seconds: float) -> dict[str, bytes]:
-        """Ask those again that did not answer in half of the time: a repeated step changes nothing at a site."""
-        replies = self._post.deliver(messages, seconds / 2)
-        silent = {site: data for site, data in messages.items() if site not in replies}
-        if silent:
-            replies |= self._post.deliver(silent, seconds / 2)
-        for site in messages:
-            if site not in replies:
-                raise SiteLostError(site, f"did not answer in {seconds:g} s")
+        """Ask those again that are silent, at growing intervals: a repeated step changes nothing at a site."""
+        replies: dict[str, bytes] = {}
+        silent, wait, end = messages, FIRST_WAIT, time.monotonic() + seconds
+        while silent:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise SiteLostError(next(iter(silent)), f"did not answer in {seconds:g} s")
+            try:
+                replies |= self._post.deliver(silent, min(wait, left))
+            except StoppedError:
+                raise SiteLostError(next(iter(silent)), "stopped, or the job was aborted") from None
+            silent, wait = {site: data for site, data in messages.items() if site not in replies}, 2 * wait
         self.cost.sent += sum(map(len, messages.values()))
         self.cost.received += sum(map(len, replies.values()))
         return replies

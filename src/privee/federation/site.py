@@ -14,6 +14,7 @@ from privee.federation.settings import JobSettings, SiteSettings
 from privee.federation.site_alignment import SiteAlignment
 from privee.federation.site_data import SiteData, from_named, from_table, own_table
 from privee.federation.site_store import SiteStore
+from privee.federation.tensors import Packing
 from privee.version import __version__
 from privee.vfl.experiment import PARTY_FORMAT
 from privee.vfl.models import architecture
@@ -56,6 +57,10 @@ class Site:
             return self._notes[content.name](content)
         except (KeyError, TypeError):
             raise PriveeError(f"the note {content.name} lacks something, or is out of turn") from None
+
+    def packing(self) -> Packing:
+        """How embeddings travel in this job."""
+        return Packing.EXACT if self._job is None else self._job.packing
 
     @property
     def job(self) -> JobSettings:

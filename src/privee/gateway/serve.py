@@ -41,6 +41,8 @@ def serve(settings: GatewaySettings, *, ready_file: Path | None = None, announce
         server.run(sockets=[listening])
     finally:
         listening.close()
+        if ready_file is not None:
+            ready_file.unlink(missing_ok=True)
 
 
 def _config(settings: GatewaySettings, app: object) -> uvicorn.Config:

@@ -1,0 +1,99 @@
+"""NVFlare's side of the coordinator: a controller that waits for the sites and runs the job."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from nvflare.apis.client import Client
+from nvflare.apis.fl_constant import FLContextKey
+from nvflare.apis.fl_context import FLContext
+from nvflare.apis.impl.controller import Controller
+from nvflare.apis.shareable import Shareable
+from nvflare.apis.signal import Signal
+from nvflare.apis.workspace import Workspace
+
+from privee.errors import PriveeError
+from privee.federation.board import Board
+from privee.federation.cells import CellPost, session_of
+from privee.federation.coordination import coordinate
+from privee.federation.exchange import Exchange
+from privee.federation.settings import JobSettings, SiteSettings
+from privee.vfl.federation import COORDINATOR
+from privee.vfl.runs import write_json
+
+PROGRESS = "privee.progress"
+RESULT = "privee"
+
+
+class CoordinatorController(Controller):  # type: ignore[misc]  # NVFlare has no types
+    """Runs one job. `job` is the settings as JSON text: NVFlare would take parts of a dictionary for components."""
+
+    def __init__(self, job: str) -> None:
+        super().__init__()
+        self._job = JobSettings.from_dict(json.loads(job))
+        self._board: Board | None = None
+
+    def start_controller(self, fl_ctx: FLContext) -> None:
+        """Get ready to be asked for progress."""
+        folder = _folder(fl_ctx)
+        self._board = Board(folder / f"{self._job.run}.progress.json")
+        fl_ctx.get_engine().register_app_command(PROGRESS, self._progress)
+
+    def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
+        """The whole job; a failure becomes the job's own."""
+        board = self._board or Board(_folder(fl_ctx) / f"{self._job.run}.progress.json")
+        try:
+            outcome = self._run(board, abort_signal, fl_ctx)
+            board.outcome(outcome)
+            _hand_over(_folder(fl_ctx) / self._job.run, board, fl_ctx)
+        except (PriveeError, OSError) as error:
+            board.failure(error)
+            _hand_over(None, board, fl_ctx)
+            self.system_panic(str(error), fl_ctx)
+
+    def _run(self, board: Board, abort_signal: Signal, fl_ctx: FLContext) -> dict[str, Any]:
+        engine, job = fl_ctx.get_engine(), self._job
+        clients = {client.name: client.get_fqcn() for client in engine.get_clients()}
+        missing = [site for site in job.parties if site not in clients]
+        if missing:
+            raise PriveeError(f"site {missing[0]} does not take part in this job")
+        places = {site: clients[site] for site in job.parties}
+        post = CellPost(engine.get_cell().core_cell, places, fl_ctx.get_job_id(), abort_signal)
+        try:
+            post.wait_ready(job.start_seconds)
+            exchange = Exchange(post, session_of(fl_ctx.get_job_id()), patience=job.answer_seconds, packing=job.packing)
+            found = coordinate(job, exchange, _folder(fl_ctx), on_phase=board.phase, on_step=board.step)
+            write_json(_folder(fl_ctx) / job.run / "line.json", vars(exchange.cost))
+            return found.as_dict()
+        finally:
+            post.close()
+
+    def _progress(self, topic: str, data: Any, fl_ctx: FLContext) -> dict[str, Any]:
+        return self._board.read() if self._board else {}
+
+    def stop_controller(self, fl_ctx: FLContext) -> None:
+        """Nothing is left open."""
+
+    def process_result_of_unknown_task(
+        self, client: Client, task_name: str, client_task_id: str, result: Shareable, fl_ctx: FLContext
+    ) -> None:
+        """There are no tasks."""
+
+
+def _folder(fl_ctx: FLContext) -> Path:
+    """Where the coordinator keeps runs: in the server's kit, so that the next job finds them."""
+    workspace: Workspace = fl_ctx.get_prop(FLContextKey.WORKSPACE_OBJECT)
+    kit, local = Path(workspace.get_root_dir()), Path(workspace.get_site_config_dir())
+    return SiteSettings.read(local, COORDINATOR, kit / RESULT).folder
+
+
+def _hand_over(run: Path | None, board: Board, fl_ctx: FLContext) -> None:
+    """Put the coordinator's part into the job's own folder, which the admin can download."""
+    workspace: Workspace = fl_ctx.get_prop(FLContextKey.WORKSPACE_OBJECT)
+    target = Path(workspace.get_run_dir(fl_ctx.get_job_id())) / RESULT
+    if run is not None:
+        shutil.copytree(run, target / "run", dirs_exist_ok=True)
+    write_json(target / "outcome.json", board.read())

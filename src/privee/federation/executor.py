@@ -1,0 +1,40 @@
+"""NVFlare's side of a site: an executor without tasks that lets the party answer the coordinator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nvflare.apis.event_type import EventType
+from nvflare.apis.executor import Executor
+from nvflare.apis.fl_constant import FLContextKey, ReturnCode
+from nvflare.apis.fl_context import FLContext
+from nvflare.apis.shareable import Shareable, make_reply
+from nvflare.apis.signal import Signal
+from nvflare.apis.workspace import Workspace
+
+from privee.federation.answering import Answering
+from privee.federation.cells import answer_on, session_of
+from privee.federation.settings import SiteSettings
+from privee.federation.site import Site
+
+
+class PartyExecutor(Executor):  # type: ignore[misc]  # NVFlare has no types
+    """Opens the site's door when a job starts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._site: Site | None = None
+
+    def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
+        """At the start of a job."""
+        if event_type == EventType.START_RUN:
+            name = fl_ctx.get_identity_name()
+            workspace: Workspace = fl_ctx.get_prop(FLContextKey.WORKSPACE_OBJECT)
+            kit, local = Path(workspace.get_root_dir()), Path(workspace.get_site_config_dir())
+            self._site = Site(name, SiteSettings.read(local, name, kit / "privee"))
+            door = Answering(self._site.handle, session_of(fl_ctx.get_job_id()), self._site.packing)
+            answer_on(fl_ctx.get_engine().get_cell().core_cell, door.answer)
+
+    def execute(self, task_name: str, shareable: Shareable, fl_ctx: FLContext, abort_signal: Signal) -> Shareable:
+        """There are no tasks."""
+        return make_reply(ReturnCode.TASK_UNKNOWN)
