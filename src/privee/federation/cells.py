@@ -22,7 +22,7 @@ from nvflare.fuel.f3.message import Message
 from privee.federation.errors import SiteLostError, StoppedError
 
 CHANNEL, STEP, READY = "privee", "step", "ready"
-POLL, PAUSE = 0.2, 0.3
+POLL, PAUSE, READY_PAUSE = 0.2, 0.3, 1.0
 
 
 def session_of(job_id: str) -> bytes:
@@ -58,7 +58,7 @@ class CellPost:
             if waiting and time.monotonic() > end:
                 raise SiteLostError(next(iter(waiting)), f"was not ready in {seconds:g} s")
             if waiting:
-                time.sleep(PAUSE)
+                time.sleep(READY_PAUSE)
 
     def close(self) -> None:
         """Let go of the threads."""

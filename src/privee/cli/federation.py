@@ -1,0 +1,248 @@
+"""`privee federation`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from privee.cli.joint import How, id_columns, named_files
+from privee.cli.output import InterruptedByUserError, err, out, print_json, progress_bar
+from privee.errors import PriveeError
+
+if TYPE_CHECKING:
+    from privee.federation.settings import JobSettings, SiteSettings
+    from privee.vfl.experiment import Outcome
+
+app = typer.Typer(no_args_is_help=True, help="Train across organisations, each on its own machine, over NVIDIA FLARE.")
+
+Model = Annotated[str, typer.Option(help="logistic, mlp or resnet.")]
+Parties = Annotated[int, typer.Option(min=2, help="With a dataset: how many sites share its columns.")]
+Fraction = Annotated[
+    float | None, typer.Option("--adversary-fraction", help="The active party's share of the columns.")
+]
+Split = Annotated[How | None, typer.Option(help="Default: strips for pictures, contiguous else.")]
+Party = Annotated[list[str] | None, typer.Option(help="Own tables: NAME=FILE, or NAME alone, repeatable.")]
+Active = Annotated[str | None, typer.Option(help="With --party: who holds the labels.")]
+Ids = Annotated[list[str] | None, typer.Option("--id", help="With --party: id column, or PARTY:COLUMN.")]
+Label = Annotated[str | None, typer.Option(help="With --party: the label column.")]
+Share = Annotated[float, typer.Option(help="With --party: share of records kept for testing.")]
+Epochs = Annotated[int, typer.Option(min=1, help="Passes over the training rows.")]
+Batch = Annotated[int, typer.Option(min=1, help="Rows per step.")]
+Rate = Annotated[float, typer.Option(help="Of Adam.")]
+Stop = Annotated[int | None, typer.Option(help="Stop after so many epochs without a better loss.")]
+Seed = Annotated[int, typer.Option(help="For weights, batches and splits.")]
+Packed = Annotated[Literal["exact", "fp16", "int8"], typer.Option(help="How embeddings travel.")]
+Answer = Annotated[float, typer.Option(help="Seconds a site may take for a training step.")]
+Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+
+
+@app.command("simulate")
+def simulate(
+    dataset: Annotated[str | None, typer.Argument(help="A dataset by name; or give --party.")] = None,
+    run: Annotated[Path, typer.Option("--out", "-o", help="Folder for the run; again to resume it.")] = Path("run"),
+    model: Model = "mlp",
+    parties: Parties = 2,
+    adversary_fraction: Fraction = None,
+    split: Split = None,
+    party: Party = None,
+    active: Active = None,
+    ids: Ids = None,
+    label: Label = None,
+    test_share: Share = 0.2,
+    epochs: Epochs = 30,
+    batch_size: Batch = 128,
+    learning_rate: Rate = 1e-3,
+    patience: Stop = None,
+    seed: Seed = 0,
+    packing: Packed = "exact",
+    answer_seconds: Answer = 30.0,
+    as_json: Json = False,
+) -> None:
+    """Train in NVFlare's simulator: every site a process on this machine, no certificates.
+
+    Example: `privee federation simulate digits --parties 3 --epochs 5 --out runs/simulated`
+    """
+    from privee.federation.simulating import simulate as work
+
+    training = _training(epochs, batch_size, learning_rate, patience, seed)
+    shares = (parties, adversary_fraction, split)
+    names, source, sites = _data(dataset, shares, party, active, ids, label, test_share, seed)
+    job = _job(names, model, training, source, packing, answer_seconds)
+    _show(_followed("simulating", lambda told: work(run, job, sites, on_state=told)), as_json)
+
+
+@app.command("init")
+def init(
+    project: Annotated[Path, typer.Argument(help="Folder to make: kits with keys, so keep it to yourself.")],
+    dataset: Annotated[str | None, typer.Option(help="A dataset by name; or give --party.")] = None,
+    server: Annotated[str, typer.Option(help="Host name of the coordinator's machine.")] = "localhost",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port the server listens on.")] = 8002,
+    model: Model = "mlp",
+    parties: Parties = 2,
+    adversary_fraction: Fraction = None,
+    split: Split = None,
+    party: Party = None,
+    active: Active = None,
+    ids: Ids = None,
+    label: Label = None,
+    test_share: Share = 0.2,
+    epochs: Epochs = 30,
+    batch_size: Batch = 128,
+    learning_rate: Rate = 1e-3,
+    patience: Stop = None,
+    seed: Seed = 0,
+    packing: Packed = "exact",
+    answer_seconds: Answer = 30.0,
+    as_json: Json = False,
+) -> None:
+    """Write a project: start-up kits with certificates for server, sites and admin, and the job's settings.
+
+    Example: `privee federation init risk --server flare.example.org --party bank --party shop --active bank`
+    """
+    from privee.federation.project import create_project
+
+    training = _training(epochs, batch_size, learning_rate, patience, seed)
+    shares = (parties, adversary_fraction, split)
+    names, source, sites = _data(dataset, shares, party, active, ids, label, test_share, seed)
+    job = _job(names, model, training, source, packing, answer_seconds)
+    made = create_project(project, job, server=server, port=port, sites=sites)
+    kits = {name: str(made.kit(name)) for name in (server, *names)}
+    if as_json:
+        print_json({"project": str(project), "server": server, "port": port, "kits": kits})
+    else:
+        out.print(f"{project}: hand each kit to its machine, and to nobody else", markup=False)
+        for name, kit in kits.items():
+            out.print(f"  {name}: {kit}", markup=False)
+
+
+@app.command("data")
+def data(
+    kit: Annotated[Path, typer.Argument(help="This site's kit.")],
+    table: Annotated[Path, typer.Option("--data", help="This site's table, CSV or Parquet; it stays here.")],
+    id_column: Annotated[str, typer.Option("--id", help="Its id column.")],
+    label: Annotated[str | None, typer.Option(help="At the active party: its label column.")] = None,
+    folder: Annotated[Path | None, typer.Option(help="Where to keep parts of models; default: in the kit.")] = None,
+) -> None:
+    """Tell a site which table is its own.
+
+    Example: `privee federation data kits/bank --data bank.csv --id customer --label risk`
+    """
+    from privee.federation.kits import name_table
+
+    written = name_table(kit, table, id_column, label, folder)
+    out.print(f"{written}: the table stays where it is, and this file too", markup=False)
+
+
+@app.command("start")
+def start(kit: Annotated[Path, typer.Argument(help="The kit of the server or of a site.")]) -> None:
+    """Run the server or a site until Ctrl-C.
+
+    Example: `privee federation start kits/bank`
+    """
+    from privee.federation.kits import prepare_kit, start_command
+
+    err.print(f"{prepare_kit(kit)} {kit.resolve().name}", markup=False)
+    command, env = start_command(kit)
+    os.execve(command[0], command, os.environ | env)  # noqa: S606 (NVFlare's own script, from the kit)
+
+
+@app.command("run")
+def run(
+    project: Annotated[Path, typer.Argument(help="A project of `privee federation init`.")],
+    run: Annotated[Path, typer.Option("--out", "-o", help="Folder for the run; again to resume it.")] = Path("run"),
+    local: Annotated[bool, typer.Option(help="Start server and sites here as well, for this run.")] = False,
+    wait: Annotated[float, typer.Option(help="Seconds to wait for sites, at first and after one was lost.")] = 300.0,
+    attempts: Annotated[int, typer.Option(min=1, help="How often to go on after a site was lost.")] = 5,
+    as_json: Json = False,
+) -> None:
+    """Train: submit the project's job, follow it, and collect the coordinator's part. Sites keep their own parts.
+
+    Example: `privee federation run risk --out runs/risk`
+    """
+    import contextlib
+
+    from privee.federation.local_kits import local_kits, parts_of
+    from privee.federation.project import Project
+    from privee.federation.running import Patience, run_project
+
+    opened = Project.open(project)
+    patience = Patience(sites=wait, attempts=attempts)
+    parts = parts_of(opened) if local else None
+    with local_kits(opened) if local else contextlib.nullcontext():
+
+        def work(told: Callable[[Mapping[str, Any]], None]) -> Outcome:
+            return run_project(opened, run, patience=patience, parts=parts, on_state=told)
+
+        _show(_followed("training", work), as_json)
+
+
+def _training(epochs: int, batch_size: int, rate: float, patience: int | None, seed: int) -> Any:
+    from privee.vfl.training import TrainingSettings
+
+    return TrainingSettings(epochs=epochs, batch_size=batch_size, learning_rate=rate, patience=patience, seed=seed)
+
+
+def _data(
+    dataset: str | None,
+    shares: tuple[int, float | None, How | None],
+    party: list[str] | None,
+    active: str | None,
+    ids: list[str] | None,
+    label: str | None,
+    test_share: float,
+    seed: int,
+) -> tuple[tuple[str, ...], Mapping[str, Any], dict[str, SiteSettings]]:
+    """Site names, source, and each site's own settings where they were given."""
+    from privee.federation.sources import dataset_source, table_sites, table_source
+
+    if bool(party) == bool(dataset):
+        raise PriveeError("name a dataset, or own tables with --party, one of the two")
+    if dataset:
+        parties, fraction, how = shares
+        names, source = dataset_source(dataset, parties=parties, adversary_fraction=fraction, how=how, seed=seed)
+        return names, source, {}
+    files = named_files([text for text in party or () if "=" in text])
+    names = tuple(text.partition("=")[0] for text in party or ())
+    if active not in names:
+        raise PriveeError(f"which party holds the labels? Give --active, one of {', '.join(names)}")
+    columns = id_columns(ids or (), files) if files else {}
+    ordered = (active, *(name for name in names if name != active))
+    return ordered, table_source(test_share), table_sites(files, columns, active, label)
+
+
+def _job(
+    names: tuple[str, ...], model: str, training: Any, source: Mapping[str, Any], packing: str, answer_seconds: float
+) -> JobSettings:
+    from privee.federation.settings import JobSettings
+    from privee.federation.tensors import Packing
+
+    return JobSettings(
+        run="run",
+        parties=names,
+        model=model,
+        training=training,
+        source=source,
+        packing=Packing(packing),
+        answer_seconds=answer_seconds,
+    )
+
+
+def _followed(text: str, work: Callable[[Callable[[Mapping[str, Any]], None]], Outcome]) -> Outcome:
+    try:
+        with progress_bar(text) as bar:
+            return work(lambda state: bar(state.get("done", 0), state.get("size") or None, state["phase"]))
+    except KeyboardInterrupt:
+        raise InterruptedByUserError("interrupted; the same command goes on after the last finished epoch") from None
+
+
+def _show(outcome: Outcome, as_json: bool) -> None:
+    if as_json:
+        print_json(outcome.as_dict())
+        return
+    out.print(f"{outcome.run}: {outcome.epochs} epochs", markup=False)
+    out.print(f"accuracy {outcome.test.accuracy:.2%} on {outcome.test.rows:,} test records, ", end="")
+    out.print(f"{outcome.train.accuracy:.2%} on {outcome.train.rows:,} training records")

@@ -1,0 +1,118 @@
+"""Run a project's job: submit it, follow it, go on after a site was lost, and write the run folder."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from privee.errors import PriveeError
+from privee.federation.admin import EVERY, Admin, admin_of
+from privee.federation.assembling import assemble, refuse_taken
+from privee.federation.job import write_job
+from privee.federation.project import Project
+from privee.federation.simulating import outcome_of
+from privee.vfl.experiment import Outcome
+
+OnState = Callable[[Mapping[str, Any]], None]
+OVER_SECONDS = 90.0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Patience:
+    """How long to wait.
+
+    Attributes:
+        sites: seconds for all sites to be connected, at first and again after one was lost.
+        attempts: how often a job is submitted when a site is lost on the way.
+    """
+
+    sites: float = 300.0
+    attempts: int = 5
+
+
+def run_project(
+    project: Project,
+    out: Path,
+    *,
+    patience: Patience | None = None,
+    parts: Mapping[str, Path] | None = None,
+    on_state: OnState = lambda state: None,
+) -> Outcome:
+    """Run the project's job and write its run folder.
+
+    The name of `out` is the run's name at every site: after a failure the same call goes on from the last checkpoint.
+
+    Args:
+        project: its admin kit is used.
+        out: the run folder: the coordinator's part, and the sites' parts if they are at hand.
+        patience: how long to wait for sites.
+        parts: where each site keeps its runs, if that is this machine.
+        on_state: told how far it is.
+    """
+    refuse_taken(out)
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}", out.name):
+        raise PriveeError(f"the run's name {out.name!r} may have letters, digits, '-' and '_' only")
+    job = dataclasses.replace(project.job, run=out.name)
+    write_job(project.folder / "job", job)
+    patience = patience or Patience()
+    with admin_of(project, patience.sites) as admin, tempfile.TemporaryDirectory(prefix="privee-") as name:
+        state, found = _attempts(admin, project.folder / "job", job.parties, patience, Path(name), on_state)
+        sites = None if parts is None else {site: parts[site] / job.run for site in job.parties}
+        assemble(out, found, sites)
+    return outcome_of(state, out)
+
+
+def _attempts(
+    admin: Admin, job: Path, sites: tuple[str, ...], patience: Patience, folder: Path, on_state: OnState
+) -> tuple[Mapping[str, Any], Path]:
+    heard = dict.fromkeys(sites, 0.0)
+    for attempt in range(patience.attempts):
+        _wait_for(admin, heard, patience.sites, on_state)
+        state, found = _one_job(admin, job, folder / str(attempt), on_state)
+        if "outcome" in state:
+            return state, found
+        lost = state.get("lost")
+        if lost is None:
+            break
+        heard = dict.fromkeys(sites, 0.0) | {lost: admin.sites().get(lost, 0.0)}
+    raise PriveeError(state.get("error") or "the job ended without a result; see log.txt in the server's kit")
+
+
+def _wait_for(admin: Admin, heard: Mapping[str, float], seconds: float, on_state: OnState) -> None:
+    """Wait until every site was heard of since the given time."""
+    end = time.monotonic() + seconds
+    while True:
+        now = admin.sites()
+        waiting = [site for site, last in heard.items() if now.get(site, 0.0) <= last]
+        if not waiting:
+            return
+        if time.monotonic() > end:
+            raise PriveeError(f"site {waiting[0]} was not there in {seconds:g} s; the same command goes on later")
+        on_state({"phase": f"waiting for {waiting[0]}"})
+        time.sleep(EVERY)
+
+
+def _one_job(admin: Admin, job: Path, folder: Path, on_state: OnState) -> tuple[Mapping[str, Any], Path]:
+    """Submit a job and stay with it until its end."""
+    job_id = admin.submit(job)
+    state: Mapping[str, Any] = {"phase": "submitted"}
+    try:
+        while not admin.status(job_id).startswith("FINISHED"):
+            state = admin.progress(job_id) or state
+            on_state(state)
+            if "error" in state:  # the coordinator gave up; do not wait for a site that hangs
+                admin.abort(job_id)
+                break
+            time.sleep(EVERY)
+    except KeyboardInterrupt:
+        admin.abort(job_id)
+        raise
+    if admin.wait_over(job_id, OVER_SECONDS):
+        words, found = admin.fetch(job_id, folder)
+        return words or state, found
+    return state, folder

@@ -1,0 +1,44 @@
+"""Asks, clocks and processes that tests of the ledger share."""
+
+import subprocess
+import sys
+from uuid import uuid4
+
+from privee.gateway.ledger.clock import SteadyClock
+from privee.gateway.ledger.ledger import Ask, Ledger, Limits, Price
+
+KEY = b"k" * 32
+FIFTY = Limits(releases=50)
+ONE = Price()
+
+
+def ask(*entities: str, price: Price = ONE, marks: str | None = None) -> Ask:
+    """`marks`: one letter per entity, in place of its fingerprint."""
+    fingerprints = None if marks is None else [mark.encode() * 32 for mark in marks]
+    return Ask(entities, price, "key", uuid4().hex, fingerprints)
+
+
+def releases(ledger: Ledger, *entities: str) -> list[float]:
+    return [ledger.spent(entity).spent["releases"] for entity in entities]
+
+
+class Time:
+    """A wall clock and a steady one, both moved by hand."""
+
+    def __init__(self, wall: float = 1e9, elapsed: float = 50.0) -> None:
+        self.wall, self.elapsed = wall, elapsed
+
+    def clock(self) -> SteadyClock:
+        return SteadyClock(wall=lambda: self.wall, elapsed=lambda: self.elapsed)
+
+
+def start(script: str, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", script, *arguments]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603
+
+
+def output(script: str, *arguments: str) -> str:
+    with start(script, *arguments) as process:
+        found, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    return found
