@@ -1,126 +1,26 @@
-"""The dashboard and the API's page: who gets in, what is shown, and how it looks in a real browser."""
+"""The dashboard and the API's page: who gets in, and what is shown."""
 
 import base64
 import contextlib
 import hashlib
 import html
-import json
-import os
 import re
-import shutil
-import signal
-import socket
 import sqlite3
-import subprocess
 import threading
-import time
-from pathlib import Path
 from uuid import uuid4
 
-import httpx
-import numpy as np
 import pytest
-import uvicorn
-from PIL import Image
 
-from privee.defenses import defense
-from privee.gateway.demo import World, make_world
-from privee.gateway.http.app import make_app
-from privee.gateway.ledger.ledger import Ask, Ledger
-from privee.gateway.ledger.limits import UNIT, Limits, Price
-from privee.gateway.service import Health, open_service
-from privee.gateway.settings import GatewaySettings
-from privee.gateway.ui.allowance import allowance, given
+from privee.gateway.ledger.ledger import Ask
+from privee.gateway.ledger.limits import Price
 from privee.gateway.ui.entry import FAILURES
 from privee.gateway.ui.examples import EXAMPLES
-from privee.gateway.ui.overview import status_words
 from privee.gateway.ui.sessions import LIFE_SECONDS, MOST, Sessions
-from privee.gateway.ui.timeline import RANGES, beginning, timeline
-from tests.browser import PROBLEMS, real_browser
-from tests.gateway_world import MODEL, gateway_world, infer
+from tests.local_gateway import Local, running_local, text_of, trained, visitor  # noqa: F401 (fixtures)
 
 NASTY = '<script>alert("x")</script>'
-HERE = {"sec-fetch-site": "same-origin"}
 UNFIT = "This is not a valid key of an auditor or an administrator."
 PAGES = ("/ui", "/ui?range=30d&refresh=30", "/ui/login", "/docs")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    """A trained run with certificates, for all gateways here."""
-    place = tmp_path_factory.mktemp("ui")
-    make_world(place, epochs=3)
-    return place
-
-
-@pytest.fixture(scope="module")
-def world(folder):
-    """Two parties and a gateway as processes; each entity may give three releases."""
-    with gateway_world(folder, "--defense", "ordered-dp:epsilon=1", "--epsilon", "3") as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with real_browser() as found:
-        yield found
-
-
-class Local:
-    """A gateway in this process, with a ledger of its own; its parties do not exist."""
-
-    def __init__(self, folder: Path, place: Path, **settings) -> None:
-        self.file, key = place / "ledger.db", folder / "ledger.key"
-        url = f"sqlite:///{self.file}"
-        Ledger.create(url, key.read_bytes())
-        given = {"defense": defense("privee-u:rho=0.1"), "releases": 2, "deadline": 0.5} | settings
-        parties = {"active": "127.0.0.1:1", "passive-1": "127.0.0.1:2"}
-        run = World(folder).run
-        self.service = open_service(GatewaySettings(run=run, parties=parties, ledger_url=url, ledger_key=key, **given))
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        self._server = uvicorn.Server(uvicorn.Config(make_app(self.service), log_config=None, access_log=False))
-        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
-
-    def __enter__(self) -> "Local":
-        self._thread.start()
-        while not self._server.started:
-            time.sleep(0.005)
-        return self
-
-    def __exit__(self, *_) -> None:
-        self._server.should_exit = True
-        self._thread.join()
-        self._socket.close()
-
-    def key(self, role: str = "auditor", name: str = "somebody") -> str:
-        return self.service.keys.create(name, role, ["*"], actor="test").text
-
-    def charge(self, *entities: str) -> None:
-        self.service.ledger.charge(Ask(entities, self.service.inference.price, "0a1b2c3d", uuid4().hex))
-
-
-@pytest.fixture
-def local(folder, tmp_path):
-    with Local(folder, tmp_path) as found:
-        yield found
-
-
-@contextlib.contextmanager
-def visitor(url: str, key: str = "", address: str = "127.0.0.1"):
-    """Somebody with a browser's headers, signed in if a key is given."""
-    transport = httpx.HTTPTransport(local_address=address)
-    with httpx.Client(base_url=url, headers=HERE, transport=transport) as client:
-        if key:
-            answer = client.post("/ui/login", data={"key": key})
-            assert (answer.status_code, answer.headers["location"]) == (303, "/ui")
-        yield client
-
-
-def text_of(page: str) -> str:
-    """What a reader sees, on one line."""
-    words = re.sub(r"<(style|title)\b.*?</\1>|<[^>]+>", " ", page, flags=re.S)
-    return " ".join(html.unescape(words).replace("\u00a0", " ").split())
 
 
 # Who gets in
@@ -425,59 +325,6 @@ def test_answers_that_are_not_counted_are_called_so(folder, tmp_path):
     assert "Everything, without end: nothing is counted." in shown
 
 
-# Words and numbers
-
-
-def settings(**more) -> GatewaySettings:
-    usual = {"run": Path("r"), "parties": {}, "defense": defense("none"), "ledger_url": "", "ledger_key": Path("k")}
-    return GatewaySettings(**usual | more)
-
-
-@pytest.mark.parametrize(
-    ("given_settings", "limits", "words"),
-    [
-        ({}, Limits(), "Each entity may give any number of releases: they are counted, and there is no limit."),
-        ({}, Limits(releases=1), "Each entity may give 1 release at most."),
-        ({}, Limits(epsilon=3 * UNIT), "a total epsilon of 3 (simply added up) at most, which is 6 releases."),
-        (
-            {},
-            Limits(releases=4, epsilon=3 * UNIT, delta=1e-6),
-            "4 releases and a total epsilon of 3 (by basic or advanced composition with delta 1e-06) at most, which "
-            "is 4 releases.",
-        ),
-        ({}, Limits(releases=2, window=7 * 86400), "starts anew 7 days after the release it began with"),
-        ({"repeatable": True}, Limits(), "The same question again gets the same answer, and is not counted."),
-        ({"within": 0.01, "probability": 0.1}, Limits(releases=9), "to within 1 % of its value stays at or below 10 %"),
-    ],
-)
-def test_what_is_allowed_in_words(given_settings, limits, words):
-    assert words in allowance(settings(**given_settings), limits, Price.of_epsilon(0.5))
-
-
-def test_what_was_given_in_words():
-    spent = {"releases": 1200, "epsilon": 0.1 + 0.2}
-    assert given(spent, Limits()) == "1,200 releases"
-    assert given(spent, Limits(releases=5000, epsilon=UNIT)) == "1,200 of 5,000 releases, epsilon 0.3 of 1"
-
-
-def test_the_status_names_who_is_to_blame():
-    assert status_words(Health(ledger=False, parties={})) == "the ledger cannot be read."
-
-
-def test_the_timeline_has_no_gaps_and_shows_every_request():
-    shown, now = RANGES["24h"], 1_700_000_000
-    start = beginning(shown, now)
-    assert now - 24 * 3600 < start <= now - 23 * 3600
-    found = timeline(shown, now, [(start, 1000, 0), (start + 7200, 2, 1), (start - 3600, 50, 50)])
-    assert [step.start for step in found.steps] == [start + 3600 * hour for hour in range(24)]
-    assert (found.releases, found.refusals, found.most_releases, found.most_refusals) == (1002, 1, 1000, 1)
-    assert found.busiest.releases == 1000
-    tallest, small = found.bars[0], found.bars[2]
-    assert tallest.up == pytest.approx(found.axis - 2)
-    assert small.down == small.up == 1.5  # little, but to be seen
-    assert all(found.axis - bar.up >= 0 and found.axis + bar.down <= 100 for bar in found.bars)
-
-
 # The API's page
 
 
@@ -490,186 +337,3 @@ def test_the_api_page_has_every_operation(local):
     for path, methods in document["paths"].items():
         for method, details in methods.items():
             assert f"{method.upper()} {path} {details['description'].split()[0]}" in shown
-
-
-def commands(page: str) -> dict[str, str]:
-    """Each operation's command, by the operation's id."""
-    found = re.findall(r'<h3 id="(\w+)">.*?<h4>Command</h4>\n<pre[^>]*><code>(.*?)</code>', page, flags=re.S)
-    return {name: html.unescape(command) for name, command in found}
-
-
-def test_the_api_pages_commands_work_for_those_it_names_and_nobody_else(world):
-    shell = shutil.which("sh")
-    if shell is None or shutil.which("curl") is None:
-        pytest.skip("the commands need sh and curl: apt-get install curl")
-    with visitor(world.url) as client:
-        all_commands = commands(client.get("/docs").text)
-    assert set(all_commands) == set(EXAMPLES)
-    for name, command in all_commands.items():
-        example = EXAMPLES[name]
-        for role in ("consumer", "auditor", "administrator"):
-            fresh = world.world.api_key("consumer").split("_")[1]
-            values = {"URL": world.url, "MODEL": MODEL, "KEY": world.key(role), "KEY_ID": fresh}
-            written = command.replace("curl", "curl --silent --write-out '\n%{http_code}'", 1)
-            done = subprocess.run(  # noqa: S603 (the page's own commands)
-                [shell, "-c", written], env=os.environ | values, capture_output=True, check=True
-            )
-            answer, status = done.stdout.decode().rsplit("\n", 1)
-            allowed = not example.who or role in example.who
-            assert (name, role, status) == (name, role, "200" if allowed else "403")
-            if allowed and name != "metrics":
-                assert same_shape(json.loads(answer), example.answer), name
-            if allowed and name == "metrics":
-                assert example.answer.splitlines()[0] in answer
-
-
-def same_shape(found, example) -> bool:
-    """The same names, on all levels."""
-    if isinstance(example, dict):
-        return (
-            isinstance(found, dict)
-            and found.keys() == example.keys()
-            and all(same_shape(found[name], part) for name, part in example.items() if name != "details")
-        )
-    if isinstance(example, list) and example and isinstance(example[0], dict):
-        return bool(found) and all(same_shape(one, example[0]) for one in found)
-    return isinstance(found, list) == isinstance(example, list)
-
-
-# In a browser
-
-
-class Window:
-    """A browser's window, and everything its pages complained about or asked for."""
-
-    def __init__(self, browser, *, width: int = 1280, scheme: str = "light") -> None:
-        self.context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
-        self.page = self.context.new_page()
-        self.complaints: list[str] = []
-        self.requests: list[str] = []
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("requestfailed", lambda request: self.complaints.append(f"failed: {request.url}"))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-
-    def __enter__(self) -> "Window":
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.context.close()
-
-    @property
-    def focused(self) -> str:
-        return self.page.evaluate("document.activeElement.id || document.activeElement.textContent")
-
-    def tab_to(self, what: str) -> None:
-        """Press Tab until this is in focus; every stop on the way can be seen to be in focus."""
-        for _ in range(60):
-            self.page.keyboard.press("Tab")
-            outline = self.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
-            assert outline == "solid", self.focused
-            if self.focused == what:
-                return
-        raise AssertionError(f"{what} is not reached by Tab")
-
-    def submit(self) -> None:
-        with self.page.expect_navigation():
-            self.page.keyboard.press("Enter")
-
-    @property
-    def shown(self) -> str:
-        return " ".join(self.page.inner_text("body").replace("\u00a0", " ").split())
-
-
-def test_by_keyboard_alone_numbers_change_after_a_real_inference(world, browser):
-    secret_id = f"customer-{uuid4().hex}"
-    with Window(browser) as window, world.client() as consumer:
-        window.page.goto(f"{world.url}/ui")
-        assert window.page.url == f"{world.url}/ui/login"
-        assert window.focused == "key"
-        window.page.keyboard.type(world.key("auditor"))
-        window.submit()
-        assert window.page.url == f"{world.url}/ui"
-        assert "Ready: the ledger can be read, and both parties answer." in window.shown
-        before = counts(window)
-
-        assert [infer(consumer, "1001").status_code for _ in range(5)] == [200, 200, 200, 429, 429]
-        window.page.reload()
-        after = counts(window)
-        assert after == (before[0] + 3, before[1] + 2, before[2] + 1)
-        assert "epsilon 3 of 3 100 %" in window.shown
-        assert f"In the last 24 hours: {after[0]} releases and {after[1]} refusals." in window.shown
-
-        window.page.keyboard.press("Tab")
-        assert window.focused == "Skip to the content"
-        window.page.keyboard.press("Enter")
-        assert window.focused == "main"
-        window.tab_to("entity")
-        window.page.keyboard.type("1001")
-        window.submit()
-        assert "Used up: the next request about this entity is refused." in window.shown
-        assert "1001" not in window.page.url + window.page.content()
-        window.tab_to("entity")
-        window.page.keyboard.type(secret_id)
-        window.submit()
-        assert "Nothing was ever released about an entity with this id." in window.shown
-        assert secret_id not in window.page.url + window.page.content()
-        window.tab_to("Sign out")
-        window.submit()
-        assert window.page.url == f"{world.url}/ui/login"
-        window.page.goto(f"{world.url}/ui")
-        assert window.page.url == f"{world.url}/ui/login"
-        assert window.complaints == []
-        assert all(url.startswith(f"{world.url}/") for url in window.requests)
-    written = world.log
-    assert '"route": "/ui/entity"' in written
-    assert not any(secret in written for secret in (secret_id, world.key("auditor"), world.key("auditor")[16:]))
-
-
-def counts(window: Window) -> tuple[int, ...]:
-    """Releases, refusals and entities as the page has them."""
-    return tuple(int(part.replace(",", "")) for part in window.page.locator(".facts dd").all_inner_texts()[:3])
-
-
-def test_a_party_that_hangs_is_named(world, browser):
-    hung = world.parties["passive-1"]
-    with Window(browser) as window:
-        hung.send(signal.SIGSTOP)
-        try:
-            time.sleep(1.1)  # health is remembered for a second
-            sign_in(window, world)
-        finally:
-            hung.send(signal.SIGCONT)
-        assert re.search(r"Not ready: party passive-1 (did not answer in 2\.0 s|cannot be reached)\.", window.shown)
-        assert window.page.title().startswith("Not ready")
-        assert window.page.locator(".card .badge").all_inner_texts() == ["ready", "not ready"]
-        time.sleep(1.1)
-        window.page.reload()
-        assert window.page.locator(".card .badge").all_inner_texts() == ["ready", "ready"]
-
-
-def sign_in(window: Window, world) -> None:
-    window.page.goto(f"{world.url}/ui/login")
-    window.page.keyboard.type(world.key("auditor"))
-    window.submit()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [320, 1280])
-def test_pages_fit_and_can_be_read(world, browser, tmp_path, width, scheme):
-    with world.client() as consumer:
-        infer(consumer, "1002")
-    with Window(browser, width=width, scheme=scheme) as window:
-        window.page.goto(f"{world.url}/ui/login")
-        problems = {"login": window.page.evaluate(PROBLEMS)}
-        sign_in(window, world)
-        for path in ("/ui?range=7d", "/docs"):
-            window.page.goto(world.url + path)
-            window.page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
-            problems[path] = window.page.evaluate(PROBLEMS)
-            window.page.screenshot(path=tmp_path / "page.png")
-            with Image.open(tmp_path / "page.png") as picture:
-                light = np.median(np.asarray(picture.convert("L")))
-            assert light < 40 if scheme == "dark" else light > 240
-        assert not any(problems.values()), problems
-        assert window.complaints == []

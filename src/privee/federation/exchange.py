@@ -12,7 +12,7 @@ from privee.federation.frames import Content, Failure, Frame, Note, decode, enco
 from privee.federation.tensors import Packing
 from privee.vfl.messages import Message
 
-FIRST_WAIT = 1.0
+FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
 
 
 class Post(Protocol):
@@ -79,7 +79,10 @@ class Exchange:
                 replies |= self._post.deliver(silent, min(wait, left))
             except StoppedError:
                 raise SiteLostError(next(iter(silent)), "stopped, or the job was aborted") from None
-            silent, wait = {site: data for site, data in messages.items() if site not in replies}, 2 * wait
+            silent, wait = (
+                {site: data for site, data in messages.items() if site not in replies},
+                min(2 * wait, LONGEST_WAIT),
+            )
         self.cost.sent += sum(map(len, messages.values()))
         self.cost.received += sum(map(len, replies.values()))
         return replies

@@ -68,4 +68,4 @@ class FederatedKeeper:
 
     def _tell(self, name: str, **values: Any) -> dict[str, Note]:
         notes = {site: Note(name, values) for site in self._job.parties}
-        return self._exchange.notes(notes, self._job.align_seconds)
+        return self._exchange.notes(notes, self._job.answer_seconds)

@@ -13,6 +13,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from limits import RateLimitItem, parse_many
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
+from starlette.types import Scope
 
 from privee.gateway.http.problems import Denied
 from privee.gateway.ledger.api_keys import KeyRecord, Keys
@@ -47,6 +48,14 @@ class Access:
         self._found[tag] = (time.monotonic(), record)
         return record
 
+    async def admit(self, scope: Scope) -> Denied | None:
+        """Before a body is read: strangers may not make the gateway read megabytes. The pages see to themselves."""
+        if scope["method"] != "POST" or scope["path"].startswith("/ui"):
+            return None
+        kind, _, text = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1").partition(" ")
+        known = kind.lower() == "bearer" and await self.find(text.strip()) is not None
+        return None if known else NO_KEY
+
     def count(self, record: KeyRecord) -> None:
         """One more request with this key."""
         for limit in _limits_of(record.rate):
@@ -61,12 +70,14 @@ def _limits_of(rate: str) -> tuple[RateLimitItem, ...]:
     return tuple(parse_many(rate))
 
 
+NO_KEY = Denied(401, "no-key", "give a valid API key: Authorization: Bearer KEY", {"www-authenticate": "Bearer"})
+
+
 async def key_of(request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> KeyRecord:
     """The record of the request's key."""
     record = None if given is None else await request.app.state.access.find(given.credentials)
     if record is None:
-        words = "give a valid API key: Authorization: Bearer KEY"
-        raise Denied(401, "no-key", words, {"www-authenticate": "Bearer"})
+        raise NO_KEY
     request.state.log = {"key": record.id}
     request.app.state.access.count(record)
     return record

@@ -48,5 +48,6 @@ def make_app(service: Service) -> FastAPI:
     handle_problems(app)
     for module in (inference_routes, ledger_routes, admin_routes, pages, docs_page):
         app.include_router(module.router)
-    app.add_middleware(Observed, metrics=app.state.metrics, max_body=service.settings.max_body)
+    limits = {"max_body": service.settings.max_body, "admit": app.state.access.admit}
+    app.add_middleware(Observed, metrics=app.state.metrics, **limits)
     return app

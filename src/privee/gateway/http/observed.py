@@ -8,12 +8,13 @@ import logging
 import re
 import secrets
 import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from privee.gateway.http.metrics import Metrics
-from privee.gateway.http.problems import problem
+from privee.gateway.http.problems import Denied, problem
 from privee.gateway.logs import log, logger
 
 CLIENT_GONE = 499
@@ -30,19 +31,18 @@ HEADERS = {
 }
 
 
-class TooLargeError(Exception):
-    """More bytes came than a request may have."""
-
-
 class GoneError(Exception):
     """The sender went away in the middle of its request."""
+
+
+Admit = Callable[[Scope], Awaitable[Denied | None]]
 
 
 class Observed:
     """ASGI middleware; plain, because it sits on the path of every request."""
 
-    def __init__(self, app: ASGIApp, *, metrics: Metrics, max_body: int) -> None:
-        self.app, self.metrics, self.max_body = app, metrics, max_body
+    def __init__(self, app: ASGIApp, *, metrics: Metrics, max_body: int, admit: Admit) -> None:
+        self.app, self.metrics, self.max_body, self.admit = app, metrics, max_body, admit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -69,10 +69,8 @@ class Observed:
                 await self.app(scope, _replay(body, receive), sending)
             except GoneError:
                 status = CLIENT_GONE
-            except TooLargeError:
-                await _hang_up(413, "too-large", f"a request may have {self.max_body} bytes", receive, sending)
-            except TimeoutError:
-                await _hang_up(408, "too-slow", "the request's body did not arrive in time", receive, sending)
+            except Denied as denied:
+                await _hang_up(denied, receive, sending)
             except Exception:
                 logger.error("failed", exc_info=True, extra={"fields": {"request_id": request_id}})
                 if began:
@@ -83,22 +81,18 @@ class Observed:
         self._note(scope, status, time.perf_counter() - started, request_id)
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        """Read the body first: it must be small and come soon."""
+        """Read the body first, if whoever sends it may: it must be small and come soon."""
+        if (denied := await self.admit(scope)) is not None:
+            raise denied
+        too_large = Denied(413, "too-large", f"a request may have {self.max_body} bytes")
         declared = dict(scope["headers"]).get(b"content-length", b"0")
         if not declared.isdigit() or int(declared) > self.max_body:
-            raise TooLargeError
-        parts, size = [], 0
-        async with asyncio.timeout(BODY_SECONDS):
-            while True:
-                message = await receive()
-                parts.append(message.get("body", b""))
-                size += len(parts[-1])
-                if size > self.max_body:
-                    raise TooLargeError
-                if message["type"] == "http.disconnect":
-                    raise GoneError
-                if not message.get("more_body", False):
-                    return b"".join(parts)
+            raise too_large
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                return await _collected(receive, self.max_body, too_large)
+        except TimeoutError:
+            raise Denied(408, "too-slow", "the request's body did not arrive in time") from None
 
     def _note(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
         route = getattr(scope.get("route"), "path", "unknown")  # the template, so no id from an address is kept
@@ -117,11 +111,26 @@ class Observed:
         )
 
 
-async def _hang_up(status: int, code: str, words: str, receive: Receive, send: Send) -> None:
+async def _collected(receive: Receive, most: int, too_large: Denied) -> bytes:
+    parts, size = [], 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise GoneError
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > most:
+            raise too_large
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+async def _hang_up(denied: Denied, receive: Receive, send: Send) -> None:
     """Answer a request whose body is not read, drop what still comes for a moment, and close the connection."""
-    answer = problem(status, code, words)
+    answer = problem(denied.status, denied.code, denied.words)
+    answer.headers.update(denied.headers)
     headers = [*answer.raw_headers, (b"connection", b"close")]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.start", "status": denied.status, "headers": headers})
     await send({"type": "http.response.body", "body": answer.body, "more_body": True})
     size, more = 0, True
     with contextlib.suppress(TimeoutError):

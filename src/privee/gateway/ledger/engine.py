@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -42,12 +43,18 @@ def _sqlite(url: sa.URL) -> sa.Engine:
         raise PriveeError("the ledger must outlive the gateway: give a plain file, such as sqlite:///ledger.db")
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         raise PriveeError(f"this Python has SQLite {sqlite3.sqlite_version}, and the ledger needs 3.35 or newer")
-    # isolation_level None: transactions are begun below, not by the driver, which would begin them too late.
-    settings = {"timeout": BUSY_SECONDS, "isolation_level": None}
-    engine = sa.create_engine(url, connect_args=settings, pool_size=POOL, hide_parameters=True)
+    file = Path(url.database)
+    engine = sa.create_engine(url, creator=lambda: _open_existing(file), pool_size=POOL, hide_parameters=True)
     event.listen(engine, "connect", _durable)
     event.listen(engine, "begin", _begin_writing)
     return engine
+
+
+def _open_existing(file: Path) -> sqlite3.Connection:
+    """Never make a file: an empty one in place of one that was moved away would be a ledger that forgets."""
+    address = f"{file.absolute().as_uri()}?mode=rw"
+    # isolation_level None: transactions are begun below, not by the driver, which would begin them too late.
+    return sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
 
 
 def _durable(connection: Any, _record: Any) -> None:

@@ -20,11 +20,13 @@ def make_private(engine: sa.Engine) -> None:
         raise PriveeError(f"cannot make the ledger {path_of(engine)}: {error.strerror}") from None
 
 
-def check_file(engine: sa.Engine) -> None:
-    """Refuse a file that is missing, damaged or no database."""
+def check_file(engine: sa.Engine, *, new: bool = False) -> None:
+    """Refuse a file that is missing, damaged or no database; an empty one is a database that is still to be made."""
     path = path_of(engine)
     if not path.is_file():
         raise PriveeError(f"there is no ledger {path}: privee ledger init makes one")
+    if not new and path.stat().st_size == 0:
+        raise LedgerUnavailable(DAMAGED)
     try:
         with engine.execution_options(reads=True).connect() as connection:
             found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()

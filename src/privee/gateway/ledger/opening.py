@@ -25,7 +25,7 @@ def create(url: str, keys: Subkeys) -> None:
     with _engine(url) as engine:
         if is_sqlite(engine):
             make_private(engine)
-            check_file(engine)
+            check_file(engine, new=True)
         with _alone(engine) as connection:
             migrate.upgrade(connection)
             if _stored_check(connection) is None:

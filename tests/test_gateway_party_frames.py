@@ -1,0 +1,41 @@
+"""Frames between the gateway and a party: they come back as they were, and hostile ones are one error."""
+
+import contextlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privee.gateway.parties.frames import About, EmbedReply, EmbedRequest, FrameError
+from tests.hostile_frames import NASTY, hostile_frames
+
+finite = st.floats(width=32, allow_nan=False, allow_infinity=False)
+
+
+@given(st.lists(st.text(min_size=1, max_size=60), min_size=1, max_size=9), st.integers(0, 5), st.data())
+def test_frames_come_back_as_they_were(entities, width, data):
+    columns = None
+    if width:
+        cells = data.draw(st.lists(finite, min_size=width * len(entities), max_size=width * len(entities)))
+        columns = np.array(cells, dtype=np.float32).reshape(len(entities), width)
+    back = EmbedRequest.decode(EmbedRequest(tuple(entities), columns).encode())
+    assert back.entities == tuple(entities)
+    assert (back.columns is None) == (columns is None)
+    assert columns is None or np.array_equal(back.columns, columns)
+    reply = EmbedReply(np.ones((3, 2), dtype=np.float32), (1,), "a" * 64)
+    assert EmbedReply.decode(reply.encode(), 3).unknown == (1,)
+
+
+@settings(max_examples=300)
+@given(hostile_frames())
+def test_hostile_frames_are_one_error(frame):
+    for decode in (EmbedRequest.decode, lambda frame: EmbedReply.decode(frame, 2), About.decode):
+        with contextlib.suppress(FrameError):
+            decode(frame)
+
+
+@pytest.mark.parametrize("frame", NASTY, ids=range(len(NASTY)))
+def test_nasty_frames_are_refused(frame):
+    with pytest.raises(FrameError):
+        EmbedRequest.decode(frame)
