@@ -67,7 +67,7 @@ class Admin:
 
     def shut_down(self) -> None:
         """Stop the server and all sites."""
-        self._quietly(self._session.shutdown, "all")
+        self._quietly(lambda: self._session.shutdown("all", wait=False))
 
     def close(self) -> None:
         """End the session."""

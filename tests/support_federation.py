@@ -1,0 +1,91 @@
+"""Helpers of the federation tests: all roles in this process, talking in real bytes, and tables to train on."""
+
+import csv
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+from privee.federation.answering import Answering
+from privee.federation.exchange import Exchange
+from privee.federation.settings import JobSettings, SiteSettings
+from privee.federation.site import Site
+from privee.federation.sources import dataset_source, table_source
+from privee.vfl.training import TrainingSettings
+from privee.vfl.weights import load_tensors
+
+SESSION = b"0123456789abcdef"
+
+
+class Loop:
+    """A post without a network; `tamper` may change what is delivered, or drop it by returning nothing."""
+
+    def __init__(self, doors: Mapping[str, Answering]) -> None:
+        self.doors = dict(doors)
+        self.tamper: Callable[[str, bytes], list[bytes]] = lambda site, data: [data]
+        self.crossed: list[tuple[str, bytes, bytes]] = []
+
+    def deliver(self, messages: Mapping[str, bytes], seconds: float) -> dict[str, bytes]:
+        replies = {}
+        for site, data in messages.items():
+            for copy in self.tamper(site, data):
+                replies[site] = self.doors[site].answer(copy)
+                self.crossed.append((site, copy, replies[site]))
+        return replies
+
+
+def door_of(site: str, settings: SiteSettings) -> tuple[Site, Answering]:
+    made = Site(site, settings)
+    return made, Answering(made.handle, SESSION, made.packing)
+
+
+def line_to(job: JobSettings, folder: Path, tables: Mapping[str, SiteSettings] | None = None) -> tuple[Exchange, Loop]:
+    given = tables or {}
+    own = {site: given.get(site, SiteSettings(folder=folder / site)) for site in job.parties}
+    loop = Loop({site: door_of(site, settings)[1] for site, settings in own.items()})
+    return Exchange(loop, SESSION, patience=job.answer_seconds, packing=job.packing), loop
+
+
+def digits_job(kind: str, parties: int, run: str = "run", **training) -> JobSettings:
+    names, source = dataset_source("digits", parties=parties)
+    settings = TrainingSettings(**{"epochs": 2, "learning_rate": 0.01} | training)
+    return JobSettings(run=run, parties=names, model=kind, training=settings, source=source, answer_seconds=5.0)
+
+
+def table_job(parties: tuple[str, ...], **training) -> JobSettings:
+    settings = TrainingSettings(**{"epochs": 2, "learning_rate": 0.01} | training)
+    return JobSettings(run="run", parties=parties, model="mlp", training=settings, source=table_source())
+
+
+def write_tables(folder: Path, parties: tuple[str, ...], rows: int = 300) -> dict[str, Path]:
+    """Digits as tables: each party lacks some records and has an order of its own; the first has the labels."""
+    data = load_digits()
+    shares = np.array_split(np.arange(64), len(parties))
+    files = {}
+    for place, (party, share) in enumerate(zip(parties, shares, strict=True)):
+        held = np.random.default_rng(place).permutation(rows)[place * 20 :]
+        files[party] = folder / f"{party}.csv"
+        with files[party].open("w", newline="") as file:
+            out = csv.writer(file)
+            out.writerow(["customer", *(f"pixel_{k}" for k in share), *(["digit"] if place == 0 else [])])
+            for row in held:
+                label = [f"d{data.target[row]}"] if place == 0 else []
+                out.writerow([f"id-{row:05d}", *data.data[row, share].astype(int), *label])
+    return files
+
+
+def largest_difference(one: Path, other: Path) -> float:
+    """Between the weights of all roles of two runs."""
+    files = sorted(one.glob("**/model.safetensors"))
+    assert len(files) >= 3
+    assert [f.relative_to(one) for f in files] == sorted(
+        f.relative_to(other) for f in other.glob("**/model.safetensors")
+    )
+    worst = 0.0
+    for file in files:
+        a = load_tensors(file, file.parent.name)
+        b = load_tensors(other / file.relative_to(one), file.parent.name)
+        assert a.keys() == b.keys()
+        worst = max([worst, *(float((a[name] - b[name]).abs().max()) for name in a)])
+    return worst

@@ -1,0 +1,429 @@
+"""A federated run in one process, in real bytes: same result, each step once, nothing private crosses."""
+
+import contextlib
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from privee.data.datasets import load_dataset
+from privee.data.partition import Partition
+from privee.errors import PriveeError
+from privee.federation.answering import Answering
+from privee.federation.assembling import assemble
+from privee.federation.coordination import coordinate
+from privee.federation.errors import FrameError, SiteError, SiteLostError
+from privee.federation.exchange import Exchange
+from privee.federation.frames import Failure, Frame, Note, decode, encode
+from privee.federation.settings import JobSettings, SiteSettings
+from privee.federation.tensors import Packing
+from privee.vfl.experiment import train_run
+from privee.vfl.joint_data import from_dataset, from_tables
+from privee.vfl.messages import Embedding, LogitGradient, Logits, Report, ReportRequest, Work
+from privee.vfl.runs import RunFolder, read_json
+from privee.vfl.weights import load_tensors
+from tests.support_federation import (
+    SESSION,
+    Loop,
+    digits_job,
+    door_of,
+    largest_difference,
+    line_to,
+    table_job,
+    write_tables,
+)
+
+# --- frames ----------------------------------------------------------------------------------------------------------
+
+finite = st.floats(-1e6, 1e6, width=32)
+floats = hnp.arrays(np.float32, hnp.array_shapes(min_dims=2, max_dims=3, max_side=6), elements=finite).map(
+    torch.from_numpy
+)
+doubles = hnp.arrays(np.float64, (3, 2), elements=st.floats(-1e9, 1e9)).map(torch.from_numpy)
+numbers = st.lists(st.integers(0, 2**32 - 1), max_size=8).map(lambda rows: torch.tensor(rows, dtype=torch.int64))
+logits = st.integers(0, 5).flatmap(
+    lambda n: st.builds(
+        Logits,
+        hnp.arrays(np.float32, (n, 3), elements=finite).map(torch.from_numpy),
+        st.lists(st.integers(0, 99), min_size=n, max_size=n).map(lambda r: torch.tensor(r, dtype=torch.int64)),
+        st.booleans(),
+    )
+)
+plain = st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5) | st.booleans() | st.none())
+messages = st.one_of(
+    st.builds(Work, st.none() | floats | doubles, st.none() | numbers, st.booleans()),
+    st.builds(Embedding, st.none() | floats),
+    logits,
+    st.builds(LogitGradient, st.none() | floats),
+    st.just(ReportRequest()),
+    st.builds(Report, st.floats(0, 1e9), st.floats(0, 1), st.integers(0, 2**63)),
+    st.builds(Note, st.text(max_size=10), plain, st.binary(max_size=50)),
+)
+
+
+def same(a, b) -> bool:
+    if isinstance(a, torch.Tensor):
+        return isinstance(b, torch.Tensor) and a.dtype == b.dtype and a.shape == b.shape and bool((a == b).all())
+    return a == b
+
+
+@given(messages, st.binary(min_size=16, max_size=16), st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1))
+def test_messages_come_back_unchanged(message, session, step, busy):
+    back = decode(encode(Frame(session, step, message, busy)))
+    assert (back.session, back.step, back.busy, type(back.content)) == (session, step, busy, type(message))
+    for field in dataclasses.fields(message):
+        assert same(getattr(message, field.name), getattr(back.content, field.name))
+
+
+@given(messages, st.data())
+def test_anything_else_is_refused(message, data):
+    """Cut, lengthened or changed bytes give a message or a FrameError, and nothing else."""
+    good = encode(Frame(SESSION, 1, message))
+    cut = good[: data.draw(st.integers(0, len(good) - 1))]
+    if not isinstance(message, Note):  # a note's body has no length of its own; the aligners check theirs
+        with pytest.raises(FrameError):
+            decode(cut)
+        with pytest.raises(FrameError):
+            decode(good + b"\0")
+    changed = bytearray(good)
+    changed[data.draw(st.integers(0, len(good) - 1))] ^= data.draw(st.integers(1, 255))
+    with contextlib.suppress(FrameError):
+        decode(bytes(changed))
+
+
+@given(st.binary(max_size=200))
+def test_random_bytes_are_refused(data):
+    with pytest.raises(FrameError):
+        decode(data)
+
+
+def test_sizes_are_bounded_before_memory_is_taken():
+    frame = bytearray(encode(Frame(SESSION, 1, Embedding(torch.zeros(2, 3)))))
+    at = len(frame) - 24 - 8
+    frame[at : at + 8] = b"\xff" * 8  # 2**64 numbers, so it says
+    with pytest.raises(FrameError, match="cut off"):
+        decode(bytes(frame))
+
+
+def test_numbers_must_be_finite():
+    with pytest.raises(PriveeError, match="lower learning rate"):
+        encode(Frame(SESSION, 1, Embedding(torch.tensor([[float("nan")]]))))
+    frame = bytearray(encode(Frame(SESSION, 1, Embedding(torch.tensor([[1.0]])))))
+    frame[-4:] = np.float32("inf").tobytes()
+    with pytest.raises(FrameError, match="not finite"):
+        decode(bytes(frame))
+
+
+@given(floats, st.sampled_from([Packing.FP16, Packing.INT8]))
+def test_reduced_numbers_are_close(values, packing):
+    back = decode(encode(Frame(SESSION, 1, Embedding(values)), packing)).content.values
+    assert back.dtype == torch.float32
+    assert back.shape == values.shape
+    bound = 2.0**-10 if packing is Packing.FP16 else 1 / 253
+    largest = values.abs().amax() if packing is Packing.FP16 else values.reshape(len(values), -1).abs().amax(1)
+    off = (back - values).abs()
+    assert bool((off.reshape(len(values), -1) <= (bound * largest).reshape(-1, 1) + 1e-37).all())
+
+
+# --- each step once --------------------------------------------------------------------------------------------------
+
+
+def counting_door() -> tuple[Answering, list]:
+    handled = []
+
+    def handle(content):
+        handled.append(content)
+        return Note("done", {"count": len(handled)})
+
+    return Answering(handle, SESSION), handled
+
+
+def ask(door: Answering, step: int, name: str = "work", session: bytes = SESSION):
+    return decode(door.answer(encode(Frame(session, step, Note(name))))).content
+
+
+def test_repeated_late_and_foreign_messages_change_nothing():
+    door, handled = counting_door()
+    assert ask(door, 1) == Note("done", {"count": 1})
+    assert ask(door, 1) == Note("done", {"count": 1})  # repeated: the same reply
+    assert ask(door, 2) == Note("done", {"count": 2})
+    assert isinstance(ask(door, 1), Failure)  # late
+    assert isinstance(ask(door, 4), Failure)  # skips one
+    assert isinstance(ask(door, 2, "other"), Failure)  # another message under a number that was used
+    assert isinstance(ask(door, 3, session=b"x" * 16), Failure)  # another job's
+    assert isinstance(decode(door.answer(b"rubbish")).content, Failure)
+    assert len(handled) == 2
+    assert ask(door, 3) == Note("done", {"count": 3})
+
+
+def test_a_bug_at_a_site_tells_its_kind_and_no_value():
+    def handle(content):
+        raise RuntimeError("secret 42")
+
+    reply = ask(Answering(handle, SESSION), 1)
+    assert isinstance(reply, Failure)
+    assert "RuntimeError" in reply.words
+    assert "42" not in reply.words
+
+
+def test_a_training_with_repeated_and_lost_messages_ends_the_same(tmp_path):
+    job = digits_job("mlp", 2)
+    calm, _ = line_to(job, tmp_path / "calm")
+    coordinate(job, calm, tmp_path / "calm" / "coordinator")
+    stormy, loop = line_to(job, tmp_path / "stormy")
+    rng = np.random.default_rng(0)
+    before: dict[str, bytes] = {}
+
+    def tamper(site, data):
+        """Some are lost, some come twice, some bring the message before them along."""
+        late = before.get(site, data)
+        before[site] = data
+        luck = rng.integers(8)
+        return [] if luck == 0 else [data, data] if luck == 1 else [late, data] if luck == 2 else [data]
+
+    loop.tamper = tamper
+    coordinate(job, stormy, tmp_path / "stormy" / "coordinator")
+    for site in job.parties:
+        a, b = (load_tensors(tmp_path / x / site / "run" / "model.safetensors", site) for x in ("calm", "stormy"))
+        assert all(torch.equal(a[name], b[name]) for name in a)
+
+
+def test_a_silent_site_is_named_after_the_time_it_has(tmp_path):
+    job = dataclasses.replace(digits_job("logistic", 2), answer_seconds=0.05)
+    line, loop = line_to(job, tmp_path)
+
+    def tamper(site, data):
+        training = isinstance(decode(data).content, Work)
+        return [] if site == "passive-1" and training else [data]
+
+    loop.tamper = tamper
+    with pytest.raises(SiteLostError, match=r"site passive-1 did not answer in 0\.05 s"):
+        coordinate(job, line, tmp_path / "coordinator")
+
+
+def test_a_site_says_why_it_cannot(tmp_path):
+    job = table_job(("bank", "shop"))
+    line, _ = line_to(job, tmp_path)
+    with pytest.raises(SiteError, match="site bank: no table is named here"):
+        coordinate(job, line, tmp_path / "coordinator")
+
+
+# --- the same result -------------------------------------------------------------------------------------------------
+
+
+def local_run(path, job: JobSettings):
+    dataset = load_dataset("digits", seed=job.training.seed)
+    data = from_dataset(dataset, Partition.from_dict(dict(job.source["partition"])))
+    return train_run(path, data, job.model, job.training)
+
+
+@pytest.mark.parametrize("kind", ["logistic", "mlp"])
+@pytest.mark.parametrize("parties", [2, 3, 5])
+def test_the_same_weights_as_a_local_run(kind, parties, tmp_path):
+    job = digits_job(kind, parties, patience=2, seed=7)
+    job = JobSettings.from_dict(json.loads(json.dumps(job.as_dict())))
+    line, _ = line_to(job, tmp_path)
+    found = coordinate(job, line, tmp_path / "coordinator")
+    assemble(tmp_path / "run", tmp_path / "coordinator" / "run", {s: tmp_path / s / "run" for s in job.parties})
+    expected = local_run(tmp_path / "local", job)
+    assert largest_difference(tmp_path / "local", tmp_path / "run") <= 1e-6
+    assert (found.train, found.test) == (expected.train, expected.test)
+    here, there = read_json(tmp_path / "run" / "config.json"), read_json(tmp_path / "local" / "config.json")
+    assert here.pop("files").keys() == there.pop("files").keys()
+    assert here == there
+    for site in job.parties:
+        name = f"parties/{site}/party.json"
+        assert read_json(tmp_path / "run" / name) == read_json(tmp_path / "local" / name)
+
+
+def own_tables(folder, files):
+    """Each site's own settings; the first has the labels."""
+    return {
+        site: SiteSettings(folder=folder / site, data=file, id_column="customer", label="digit" if place == 0 else None)
+        for place, (site, file) in enumerate(files.items())
+    }
+
+
+def test_own_tables_are_aligned_in_the_job(tmp_path):
+    parties = ("bank", "shop", "phone")
+    files = write_tables(tmp_path, parties)
+    job = table_job(parties)
+    own = own_tables(tmp_path, files)
+    line, loop = line_to(job, tmp_path, own)
+    found = coordinate(job, line, tmp_path / "coordinator")
+    assemble(tmp_path / "run", tmp_path / "coordinator" / "run", {s: tmp_path / s / "run" for s in parties})
+    columns = dict.fromkeys(parties, "customer")
+    data = from_tables(files, active="bank", id_columns=columns, label="digit", test_share=0.2, seed=0)
+    expected = train_run(tmp_path / "local", data, "mlp", job.training)
+    assert largest_difference(tmp_path / "local", tmp_path / "run") <= 1e-6
+    assert found.test == expected.test
+    for file in sorted((tmp_path / "local" / "parties").glob("*/*.json")):
+        assert read_json(file) == read_json(tmp_path / "run" / file.relative_to(tmp_path / "local"))
+    everything = b"".join(part for _, sent, reply in loop.crossed for part in (sent, reply))
+    assert b"id-0" not in everything  # no id crosses in the clear
+    RunFolder.open(tmp_path / "run").check_files()
+
+
+def test_a_passive_site_does_not_take_part_with_a_label_column(tmp_path):
+    parties = ("bank", "shop")
+    files = write_tables(tmp_path, parties)
+    own = {
+        s: SiteSettings(
+            folder=tmp_path / s, data=files[s], id_column="customer", label="digit" if s == "bank" else None
+        )
+        for s in parties
+    }
+    job = table_job(("shop", "bank"))  # a job that makes the wrong party the active one
+    line, _ = line_to(job, tmp_path, own)
+    with pytest.raises(SiteError, match="label column"):
+        coordinate(job, line, tmp_path / "coordinator")
+
+
+def test_reduced_embeddings_train_nearly_as_well(tmp_path):
+    found = {}
+    for packing in Packing:
+        job = dataclasses.replace(digits_job("mlp", 2, epochs=8), packing=packing)
+        line, _ = line_to(job, tmp_path / packing)
+        found[packing] = (coordinate(job, line, tmp_path / packing / "c").test.accuracy, line.cost.received)
+    assert found["exact"][1] > 1.8 * found["fp16"][1] > 3 * found["int8"][1]
+    assert all(accuracy > found["exact"][0] - 0.02 for accuracy, _ in found.values())
+
+
+# --- after a failure -------------------------------------------------------------------------------------------------
+
+
+def test_a_lost_site_comes_back_and_the_result_is_the_same(tmp_path):
+    """The site's process is new: all it has is its files."""
+    job = digits_job("mlp", 3, epochs=4, patience=3)
+    unbroken, _ = line_to(job, tmp_path / "unbroken")
+    coordinate(job, unbroken, tmp_path / "unbroken" / "coordinator")
+    broken = dataclasses.replace(job, answer_seconds=0.05)
+    line, loop = line_to(broken, tmp_path / "broken")
+    steps = {"passive-2": 0}
+
+    def tamper(site, data):
+        content = decode(data).content
+        if site == "passive-2" and isinstance(content, Work) and content.train:
+            steps[site] += 1
+        return [] if site == "passive-2" and steps[site] > 20 else [data]  # dies in the third epoch
+
+    loop.tamper = tamper
+    with pytest.raises(SiteLostError, match="passive-2"):
+        coordinate(broken, line, tmp_path / "broken" / "coordinator")
+    again, _ = line_to(job, tmp_path / "broken")
+    asked = []
+    coordinate(job, again, tmp_path / "broken" / "coordinator", on_step=lambda epoch, *_: asked.append(epoch))
+    assert min(asked) == 3  # and not from the beginning
+    for site in job.parties:
+        a, b = (load_tensors(tmp_path / x / site / "run" / "model.safetensors", site) for x in ("unbroken", "broken"))
+        assert all(torch.equal(a[name], b[name]) for name in a)
+    metrics = [(tmp_path / x / "coordinator" / "run" / "metrics.jsonl").read_text() for x in ("unbroken", "broken")]
+    assert metrics[0] == metrics[1]
+
+
+def test_a_run_is_not_mixed_with_another(tmp_path):
+    job = digits_job("logistic", 2)
+    line, _ = line_to(job, tmp_path)
+    coordinate(job, line, tmp_path / "coordinator")
+    line, _ = line_to(job, tmp_path)
+    with pytest.raises(PriveeError, match="finished"):
+        coordinate(job, line, tmp_path / "coordinator")
+    other = digits_job("logistic", 2, epochs=3)
+    line, _ = line_to(other, tmp_path)
+    with pytest.raises(SiteError, match="other settings"):
+        coordinate(other, line, tmp_path / "elsewhere")
+
+
+# --- what crosses ----------------------------------------------------------------------------------------------------
+
+FLOATS = {Work: "gradient", Embedding: "values", Logits: "values", LogitGradient: "values"}
+NOTES = {"hello", "align", "encode", "build", "restore", "save", "best", "finish", "forget", "done"}
+
+
+def crossed_numbers(loop: Loop) -> np.ndarray:
+    found = []
+    for _, sent, reply in loop.crossed:
+        for data in (sent, reply):
+            content = decode(data).content
+            assert type(content) in (*FLOATS, ReportRequest, Report, Note)
+            if isinstance(content, Note):
+                assert content.name in NOTES
+                assert not content.body
+            elif (tensor := getattr(content, FLOATS.get(type(content), ""), None)) is not None:
+                found.append(tensor.numpy().ravel())
+    return np.unique(np.concatenate(found))
+
+
+def watched(tmp_path, spoil=lambda party: None):
+    """Train in double precision, where private numbers are recognised by their exact values; look after every step."""
+    job = digits_job("logistic", 3)
+    made = {name: door_of(name, SiteSettings(folder=tmp_path / name)) for name in job.parties}
+    for site, _ in made.values():
+        _in_doubles(site, spoil if site.name == "passive-1" else lambda party: None)
+    sites = [site for site, _ in made.values()]
+    loop = Loop({name: door for name, (_, door) in made.items()})
+    secrets: list[np.ndarray] = []
+
+    def look(*_):
+        for site in sites:
+            secrets.extend(t.numpy().ravel().copy() for t in site.party.learner.weights().values())
+
+    coordinate(job, Exchange(loop, SESSION), tmp_path / "c", on_step=look)
+    secrets.extend(site.party._features.numpy().ravel() for site in sites)
+    return np.intersect1d(crossed_numbers(loop), np.concatenate(secrets))
+
+
+def _in_doubles(site, spoil) -> None:
+    """Let a site train on random doubles, which do not meet by chance."""
+    plain_build = site._notes["build"]
+
+    def build(note):
+        reply = plain_build(note)
+        party = site.party
+        party._features = torch.rand(party._features.shape, dtype=torch.float64)
+        party.learner.model.double()
+        party.learner.start(0.01)
+        spoil(party)
+        return reply
+
+    site._notes["build"] = build
+
+
+def test_no_feature_label_or_foreign_parameter_crosses(tmp_path):
+    assert set(watched(tmp_path)) <= {0.0, 1.0}
+
+
+def test_a_leak_would_be_noticed(tmp_path):
+    """A site that sends a column in place of an embedding is caught by the same look."""
+
+    def spoil(party):
+        inner = party._embed
+
+        def leak(rows, train):
+            out = inner(rows, train)
+            return torch.cat([party._features[rows][:, :1], out[:, 1:]], dim=1)
+
+        party._embed = leak
+
+    assert len(watched(tmp_path, spoil)) > 500
+
+
+def test_names_that_could_leave_a_folder_are_refused():
+    for run in ("../evil", "a/b", "", ".hidden", "a b"):
+        with pytest.raises(PriveeError, match="names of runs"):
+            dataclasses.replace(digits_job("logistic", 2), run=run)
+
+
+def test_site_settings_stay_readable(tmp_path):
+    own = SiteSettings(folder=tmp_path / "parts", data=tmp_path / "t.csv", id_column="id", label="y")
+    own.write(tmp_path, "bank")
+    assert SiteSettings.read(tmp_path, "bank", tmp_path) == own
+    assert SiteSettings.read(tmp_path, "shop", tmp_path / "x") == SiteSettings(folder=tmp_path / "x")
+    (tmp_path / "privee-shop.json").write_text('{"password": "x"}')
+    with pytest.raises(PriveeError, match="may only say"):
+        SiteSettings.read(tmp_path, "shop", tmp_path)
