@@ -1,0 +1,209 @@
+"""The same, over NVFlare: a provisioned project with mutual TLS, every role a process of its own, and the simulator."""
+
+import json
+import os
+import socket
+import ssl
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+
+import privee
+from privee.data.datasets import load_dataset
+from privee.data.partition import Partition
+from privee.federation.assembling import assemble
+from privee.federation.kits import start_kit
+from privee.federation.local_kits import local_kits
+from privee.federation.project import ADMIN, Project, create_project
+from privee.gateway.demo import World, make_world
+from privee.gateway.processes import start_party
+from privee.vfl.experiment import open_run, train_run
+from privee.vfl.joint_data import from_dataset, from_tables
+from privee.vfl.runs import read_json
+from privee.vfl.training import TrainingSettings
+from privee.vfl.weights import load_tensors
+from tests.support_federation import digits_job, largest_difference, write_tables
+
+EPOCHS, ANSWER = 30, 8.0
+COMMAND = "import sys; from privee.cli.app import app, run; from privee.cli import federation as f; " + (
+    "any(g.name == 'federation' for g in app.registered_groups) or app.add_typer(f.app, name='federation'); "
+    "sys.exit(run())"
+)
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-c", COMMAND, "federation", *map(str, arguments)]
+
+
+def said(process: subprocess.Popen, seconds: float) -> tuple[int, str]:
+    """Exit code and all words of a command."""
+    out, _ = process.communicate(timeout=seconds)
+    return process.returncode, out
+
+
+def started(*arguments: object) -> subprocess.Popen:
+    env = os.environ | {"OMP_NUM_THREADS": "1"}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.Popen(command(*arguments), env=env, **pipes)  # noqa: S603 (our own command line)
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> Project:
+    job = digits_job("mlp", 2, epochs=EPOCHS)
+    job = job.from_dict(job.as_dict() | {"answer_seconds": ANSWER})
+    return create_project(tmp_path_factory.mktemp("federation") / "project", job, port=free_port())
+
+
+@pytest.fixture(scope="module")
+def kits(project):
+    """Server and sites, running; stopped by their ids at the end."""
+    with local_kits(project) as children:
+        yield children
+
+
+@pytest.fixture(scope="module")
+def interrupted(project, kits, tmp_path_factory):
+    """A run whose passive site dies in mid-epoch and does not come back while the command waits."""
+    out = World(tmp_path_factory.mktemp("served")).run
+    process = started("run", project.folder, "--out", out, "--wait", 90, "--attempts", 1)
+    board = project.kit("localhost") / "privee" / f"{out.name}.progress.json"
+    end = time.monotonic() + 150
+    while not board.exists() or read_json(board).get("epoch", 0) < 3:
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < end, "the training did not start"
+        time.sleep(0.05)
+    kits["passive-1"].kill()
+    killed = time.monotonic()
+    while "error" not in read_json(board):
+        assert time.monotonic() < killed + ANSWER + 20
+        time.sleep(0.1)
+    return out, said(process, 120), read_json(board), time.monotonic() - killed
+
+
+@pytest.fixture(scope="module")
+def resumed(project, kits, interrupted):
+    """The site is started again, and the same command goes on."""
+    out, *_ = interrupted
+    kits["passive-1"] = start_kit(project.kit("passive-1"), project.kit("passive-1") / "process.log")
+    code, words = said(started("run", project.folder, "--out", out, "--json"), 240)
+    assert code == 0, words
+    return out, json.loads(words)
+
+
+def test_a_site_that_dies_ends_the_job_in_time_with_a_clear_error(interrupted):
+    out, (code, words), board, seconds = interrupted
+    assert code == 2
+    assert words.strip().splitlines()[-1].startswith("privee: site passive-1 ")
+    assert board["lost"] == "passive-1"
+    assert 3 <= board["epoch"] < EPOCHS
+    assert seconds < ANSWER + 15
+    assert not out.exists()
+
+
+def test_a_restarted_site_resumes_and_the_weights_are_those_of_an_unbroken_local_run(resumed, project, tmp_path):
+    out, outcome = resumed
+    dataset = load_dataset("digits")
+    data = from_dataset(dataset, Partition.from_dict(dict(project.job.source["partition"])))
+    settings = TrainingSettings(epochs=EPOCHS, learning_rate=0.01)
+    expected = train_run(tmp_path / "local", data, "mlp", settings)
+    assert outcome["test"] == json.loads(json.dumps(expected.as_dict()["test"]))
+    places = {"coordinator": out / "coordinator"}
+    places |= {site: project.kit(site) / "privee" / out.name for site in project.job.parties}
+    for role, folder in places.items():
+        name = "coordinator" if role == "coordinator" else f"parties/{role}"
+        ours, theirs = (load_tensors(f / "model.safetensors", role) for f in (folder, tmp_path / "local" / name))
+        assert ours.keys() == theirs.keys()
+        assert all(float((ours[key] - theirs[key]).abs().max()) <= 1e-6 for key in ours)
+    metrics = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert [record["epoch"] for record in metrics] == [*range(1, EPOCHS + 1), EPOCHS]
+
+
+def test_each_part_is_at_its_role_alone(resumed, project):
+    out, _ = resumed
+    assert not (out / "parties").exists()
+    server = [f.name for f in project.kit("localhost").glob("privee/**/*.safetensors")]
+    assert server == ["model.safetensors"]  # the coordinator's
+    for site in project.job.parties:
+        kept = {f.name for f in (project.kit(site) / "privee" / out.name).iterdir()}
+        assert kept == {"model.safetensors", "party.json", "run.json"}
+    keys = list(project.folder.glob("kits/*/startup/*.key"))
+    assert len(keys) == 4
+    assert all(f.parents[1].stat().st_mode & 0o077 == 0 for f in keys)
+
+
+def test_the_trained_run_is_served(resumed, project, tmp_path):
+    """From provisioning to a protected prediction: each party serves from its own kit, the gateway from `out`."""
+    out, _ = resumed
+    world = make_world(out.parent)
+    parties = {}
+    try:
+        for site in project.job.parties:
+            folder, log = project.kit(site) / "privee" / out.name, out.parent / f"{site}.log"
+            parties[site] = start_party(folder, ["--data", "dataset"], world.certs / site, log)
+        addresses = {site: process.wait_ready().ready["address"] for site, process in parties.items()}
+        with world.gateway(addresses, ["--defense", "privee-u:rho=0.1", "--releases", "5"]).wait_ready() as gateway:
+            with privee.Client(gateway.address, key=world.api_key("consumer")) as client:
+                release = client.infer(["17", "42"])
+            assemble(tmp_path / "whole", out, {s: project.kit(s) / "privee" / out.name for s in project.job.parties})
+            scores = open_run(tmp_path / "whole")[0].scores(torch.tensor([17, 42]))
+            assert np.array_equal(np.argsort(release, axis=1), np.argsort(scores, axis=1))
+            assert np.abs(np.asarray(release) - scores).max() > 0.1  # a release, not the scores
+    finally:
+        for process in parties.values():
+            process.stop()
+
+
+def test_a_wrong_certificate_is_refused(project, kits, tmp_path):
+    """Only certificates that this project's authority signed get in; without any, nobody does."""
+    other = create_project(tmp_path / "other", project.job, port=project.port)
+
+    def talk(kit, own: bool) -> bytes:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.load_verify_locations(project.kit(ADMIN) / "startup" / "rootCA.pem")
+        if own:
+            context.load_cert_chain(kit / "startup" / "client.crt", kit / "startup" / "client.key")
+        plain = socket.create_connection(("127.0.0.1", project.port), timeout=10)
+        with plain, context.wrap_socket(plain) as line:
+            line.settimeout(1.5)
+            return line.recv(1)
+
+    with pytest.raises(ssl.SSLError, match="certificate required"):
+        talk(project.kit("active"), own=False)
+    with pytest.raises(ssl.SSLError, match="unknown ca"):
+        talk(other.kit("active"), own=True)
+    with pytest.raises(TimeoutError):  # let in: the server waits for NVFlare's words
+        talk(project.kit("active"), own=True)
+
+
+def test_the_server_listens_on_loopback_alone(project, kits):
+    host = socket.gethostbyname(socket.gethostname())
+    if host.startswith("127."):
+        pytest.skip("this machine has no other address")
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection((host, project.port), timeout=5)
+
+
+def test_simulated_sites_align_their_tables_and_train_as_in_one_process(tmp_path):
+    names = ("bank", "shop", "phone")
+    files = write_tables(tmp_path, names)
+    given = [word for name in names for word in ("--party", f"{name}={files[name]}")]
+    more = ["--active", "bank", "--id", "customer", "--label", "digit", "--model", "logistic", "--epochs", 2]
+    process = started("simulate", *given, *more, "--out", tmp_path / "run", "--json")
+    code, words = said(process, 200)
+    assert code == 0, words
+    columns = dict.fromkeys(names, "customer")
+    data = from_tables(files, active="bank", id_columns=columns, label="digit", test_share=0.2, seed=0)
+    train_run(tmp_path / "local", data, "logistic", TrainingSettings(epochs=2))
+    assert largest_difference(tmp_path / "local", tmp_path / "run") <= 1e-6
+    assert not (tmp_path / "run.parts").exists()
