@@ -276,4 +276,4 @@ def test_a_missing_extra_is_named(tmp_path):
     """A module that shadows torch and fails as a missing one does stands for an installation without it."""
     (tmp_path / "torch.py").write_text("raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')\n")
     code, _, err = run("train", "digits", cwd=tmp_path)
-    assert (code, err) == (2, "privee: this command needs torch: pip install 'privee[audit]'\n")
+    assert (code, err) == (2, "privee: this command needs torch: pip install 'privee[all]'\n")

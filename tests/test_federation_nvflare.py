@@ -9,6 +9,7 @@ import sys
 import time
 
 import numpy as np
+import psutil
 import pytest
 import torch
 
@@ -29,14 +30,10 @@ from privee.vfl.weights import load_tensors
 from tests.support_federation import digits_job, largest_difference, write_tables
 
 EPOCHS, ANSWER = 30, 8.0
-COMMAND = "import sys; from privee.cli.app import app, run; from privee.cli import federation as f; " + (
-    "any(g.name == 'federation' for g in app.registered_groups) or app.add_typer(f.app, name='federation'); "
-    "sys.exit(run())"
-)
 
 
 def command(*arguments: object) -> list[str]:
-    return [sys.executable, "-c", COMMAND, "federation", *map(str, arguments)]
+    return [sys.executable, "-m", "privee", "federation", *map(str, arguments)]
 
 
 def said(process: subprocess.Popen, seconds: float) -> tuple[int, str]:
@@ -57,11 +54,34 @@ def free_port() -> int:
         return found.getsockname()[1]
 
 
+def talk(project: Project, port: int, kit) -> bytes:
+    """Connect with a kit's certificate, or without one, and wait for a word."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.load_verify_locations(project.kit(ADMIN) / "startup" / "rootCA.pem")
+    if kit is not None:
+        context.load_cert_chain(kit / "startup" / "client.crt", kit / "startup" / "client.key")
+    plain = socket.create_connection(("127.0.0.1", port), timeout=10)
+    with plain, context.wrap_socket(plain) as line:
+        line.settimeout(1.5)
+        return line.recv(1)
+
+
+def refusal(project: Project, port: int) -> Exception | None:
+    """How somebody without a certificate is turned away."""
+    try:
+        talk(project, port, None)
+    except OSError as error:
+        return error
+    return None
+
+
 @pytest.fixture(scope="module")
 def project(tmp_path_factory) -> Project:
     job = digits_job("mlp", 2, epochs=EPOCHS)
     job = job.from_dict(job.as_dict() | {"answer_seconds": ANSWER})
-    return create_project(tmp_path_factory.mktemp("federation") / "project", job, port=free_port())
+    folder = tmp_path_factory.mktemp("federation") / "project"
+    return create_project(folder, job, port=free_port(), direct_port=free_port())
 
 
 @pytest.fixture(scope="module")
@@ -82,12 +102,15 @@ def interrupted(project, kits, tmp_path_factory):
         assert process.poll() is None, process.communicate()[0]
         assert time.monotonic() < end, "the training did not start"
         time.sleep(0.05)
+    direct = (project.kit("localhost") / "local" / "comm_config.json").read_text()
+    strangers = [refusal(project, json.loads(direct)["adhoc"]["resources"]["port"])]
     kits["passive-1"].kill()
     killed = time.monotonic()
     while "error" not in read_json(board):
         assert time.monotonic() < killed + ANSWER + 20
         time.sleep(0.1)
-    return out, said(process, 120), read_json(board), time.monotonic() - killed
+    seconds = time.monotonic() - killed
+    return out, said(process, 120), read_json(board), seconds, strangers[0]
 
 
 @pytest.fixture(scope="module")
@@ -101,13 +124,18 @@ def resumed(project, kits, interrupted):
 
 
 def test_a_site_that_dies_ends_the_job_in_time_with_a_clear_error(interrupted):
-    out, (code, words), board, seconds = interrupted
+    out, (code, words), board, seconds, _ = interrupted
     assert code == 2
     assert words.strip().splitlines()[-1].startswith("privee: site passive-1 ")
     assert board["lost"] == "passive-1"
     assert 3 <= board["epoch"] < EPOCHS
     assert seconds < ANSWER + 15
     assert not out.exists()
+
+
+def test_the_direct_line_of_a_job_wants_a_certificate_as_well(interrupted):
+    *_, stranger = interrupted
+    assert "certificate required" in str(stranger).lower().replace("_", " ")
 
 
 def test_a_restarted_site_resumes_and_the_weights_are_those_of_an_unbroken_local_run(resumed, project, tmp_path):
@@ -167,31 +195,21 @@ def test_a_wrong_certificate_is_refused(project, kits, tmp_path):
     """Only certificates that this project's authority signed get in; without any, nobody does."""
     other = create_project(tmp_path / "other", project.job, port=project.port)
 
-    def talk(kit, own: bool) -> bytes:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = False
-        context.load_verify_locations(project.kit(ADMIN) / "startup" / "rootCA.pem")
-        if own:
-            context.load_cert_chain(kit / "startup" / "client.crt", kit / "startup" / "client.key")
-        plain = socket.create_connection(("127.0.0.1", project.port), timeout=10)
-        with plain, context.wrap_socket(plain) as line:
-            line.settimeout(1.5)
-            return line.recv(1)
-
     with pytest.raises(ssl.SSLError, match="certificate required"):
-        talk(project.kit("active"), own=False)
+        talk(project, project.port, None)
     with pytest.raises(ssl.SSLError, match="unknown ca"):
-        talk(other.kit("active"), own=True)
+        talk(project, project.port, other.kit("active"))
     with pytest.raises(TimeoutError):  # let in: the server waits for NVFlare's words
-        talk(project.kit("active"), own=True)
+        talk(project, project.port, project.kit("active"))
 
 
 def test_the_server_listens_on_loopback_alone(project, kits):
-    host = socket.gethostbyname(socket.gethostname())
-    if host.startswith("127."):
+    found = [one.address for card in psutil.net_if_addrs().values() for one in card if one.family == socket.AF_INET]
+    others = [address for address in found if not address.startswith("127.")]
+    if not others:
         pytest.skip("this machine has no other address")
     with pytest.raises(OSError, match="refused"):
-        socket.create_connection((host, project.port), timeout=5)
+        socket.create_connection((others[0], project.port), timeout=5)
 
 
 def test_simulated_sites_align_their_tables_and_train_as_in_one_process(tmp_path):

@@ -15,6 +15,7 @@ from privee.cli import (
     data,
     defenses,
     demo,
+    federation,
     gateway,
     keys,
     ledger,
@@ -54,6 +55,7 @@ app.command("attack")(attack.attack)
 app.command("audit")(audit.audit)
 app.command("recommend")(recommend.recommend)
 app.add_typer(gateway.app, name="gateway")
+app.add_typer(federation.app, name="federation")
 app.add_typer(party.app, name="party")
 app.add_typer(certs.app, name="certs")
 app.add_typer(ledger.app, name="ledger")

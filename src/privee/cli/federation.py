@@ -81,6 +81,7 @@ def init(
     dataset: Annotated[str | None, typer.Option(help="A dataset by name; or give --party.")] = None,
     server: Annotated[str, typer.Option(help="Host name of the coordinator's machine.")] = "localhost",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port the server listens on.")] = 8002,
+    direct_port: Annotated[int | None, typer.Option(help="A second port of the server's: faster steps.")] = None,
     model: Model = "mlp",
     parties: Parties = 2,
     adversary_fraction: Fraction = None,
@@ -109,7 +110,7 @@ def init(
     shares = (parties, adversary_fraction, split)
     names, source, sites = _data(dataset, shares, party, active, ids, label, test_share, seed)
     job = _job(names, model, training, source, packing, answer_seconds)
-    made = create_project(project, job, server=server, port=port, sites=sites)
+    made = create_project(project, job, server=server, port=port, direct_port=direct_port, sites=sites)
     kits = {name: str(made.kit(name)) for name in (server, *names)}
     if as_json:
         print_json({"project": str(project), "server": server, "port": port, "kits": kits})

@@ -6,6 +6,7 @@ gets the same reply again and changes nothing; an older one, one that skips ahea
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -49,7 +50,8 @@ class Answering:
             return self._encoded(frame.step, reply, started)
         except PriveeError as error:
             return self._encoded(frame.step, Failure(str(error)))
-        except Exception as error:  # a bug: its kind may be told, its text could hold data
+        except Exception as error:  # a bug: its kind may be told, its text could hold data and stays here
+            logging.getLogger(__name__).exception("step %d failed", frame.step)
             return self._encoded(frame.step, Failure(f"failed with {type(error).__name__}; see the site's log"))
 
     def _encoded(self, step: int, content: Content, started: float | None = None) -> bytes:

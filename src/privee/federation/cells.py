@@ -7,6 +7,7 @@ that. Task filters do not see these messages, so nothing here may rely on one.
 from __future__ import annotations
 
 import hashlib
+import sys
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -22,7 +23,13 @@ from nvflare.fuel.f3.message import Message
 from privee.federation.errors import SiteLostError, StoppedError
 
 CHANNEL, STEP, READY = "privee", "step", "ready"
-POLL, PAUSE, READY_PAUSE = 0.2, 0.3, 1.0
+POLL, PAUSE, READY_PAUSE, SHORT = 0.2, 0.3, 1.0, 1.0
+SWITCH = 0.0005
+
+
+def be_prompt() -> None:
+    """Let the threads of this process take turns sooner: by default one that waits may lose five milliseconds."""
+    sys.setswitchinterval(SWITCH)
 
 
 def session_of(job_id: str) -> bytes:
@@ -67,13 +74,21 @@ class CellPost:
     def _send(self, topic: str, messages: Mapping[str, bytes], seconds: float) -> dict[str, bytes]:
         targets = {self._names[site]: data for site, data in messages.items()}
         parcels = {name: TargetMessage(name, CHANNEL, topic, Message(payload=data)) for name, data in targets.items()}
+        found = self._broadcast(parcels, seconds)
+        answered = {site: found[self._names[site]] for site in messages if self._names[site] in found}
+        return {site: bytes(reply.payload) for site, reply in answered.items() if _is_good(reply)}
+
+    def _broadcast(self, parcels: dict[str, TargetMessage], seconds: float) -> dict[str, Message]:
+        """In this thread if it is short, which saves a millisecond; else with an eye on NVFlare's stop signal."""
+        if seconds <= SHORT:
+            found: dict[str, Message] = self._cell.broadcast_multi_requests(parcels, seconds)
+            self._check()
+            return found
         future = self._pool.submit(self._cell.broadcast_multi_requests, parcels, seconds)
         while not future.done():
             wait([future], POLL)
             self._check()
-        found = future.result()
-        answered = {site: found[self._names[site]] for site in messages if self._names[site] in found}
-        return {site: bytes(reply.payload) for site, reply in answered.items() if _is_good(reply)}
+        return future.result()
 
     def _check(self) -> None:
         if self._abort.triggered:

@@ -17,7 +17,7 @@ from nvflare.apis.workspace import Workspace
 
 from privee.errors import PriveeError
 from privee.federation.board import Board
-from privee.federation.cells import CellPost, session_of
+from privee.federation.cells import CellPost, be_prompt, session_of
 from privee.federation.coordination import coordinate
 from privee.federation.exchange import Exchange
 from privee.federation.settings import JobSettings, SiteSettings
@@ -38,6 +38,7 @@ class CoordinatorController(Controller):  # type: ignore[misc]  # NVFlare has no
 
     def start_controller(self, fl_ctx: FLContext) -> None:
         """Get ready to be asked for progress."""
+        be_prompt()
         folder = _folder(fl_ctx)
         self._board = Board(folder / f"{self._job.run}.progress.json")
         fl_ctx.get_engine().register_app_command(PROGRESS, self._progress)
@@ -50,9 +51,15 @@ class CoordinatorController(Controller):  # type: ignore[misc]  # NVFlare has no
             board.outcome(outcome)
             _hand_over(_folder(fl_ctx) / self._job.run, board, fl_ctx)
         except (PriveeError, OSError) as error:
-            board.failure(error)
-            _hand_over(None, board, fl_ctx)
-            self.system_panic(str(error), fl_ctx)
+            self._give_up(error, board, fl_ctx)
+        except Exception as error:  # a bug, or a site that sends what no site would
+            self.log_exception(fl_ctx, "the coordinator failed")
+            self._give_up(PriveeError(f"the coordinator failed with {type(error).__name__}"), board, fl_ctx)
+
+    def _give_up(self, error: Exception, board: Board, fl_ctx: FLContext) -> None:
+        board.failure(error)
+        _hand_over(None, board, fl_ctx)
+        self.system_panic(str(error), fl_ctx)
 
     def _run(self, board: Board, abort_signal: Signal, fl_ctx: FLContext) -> dict[str, Any]:
         engine, job = fl_ctx.get_engine(), self._job
@@ -65,8 +72,13 @@ class CoordinatorController(Controller):  # type: ignore[misc]  # NVFlare has no
         try:
             post.wait_ready(job.start_seconds)
             exchange = Exchange(post, session_of(fl_ctx.get_job_id()), patience=job.answer_seconds, packing=job.packing)
-            found = coordinate(job, exchange, _folder(fl_ctx), on_phase=board.phase, on_step=board.step)
-            write_json(_folder(fl_ctx) / job.run / "line.json", vars(exchange.cost))
+
+            def on_step(*place: int) -> None:
+                board.step(*place)
+                exchange.cost.step()
+
+            found = coordinate(job, exchange, _folder(fl_ctx), on_phase=board.phase, on_step=on_step)
+            write_json(_folder(fl_ctx) / job.run / "line.json", exchange.cost.as_dict())
             return found.as_dict()
         finally:
             post.close()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Mapping
 from typing import Protocol
 
+from privee.federation.cost import Cost, kind_of
 from privee.federation.errors import FrameError, SiteError, SiteLostError, StoppedError
 from privee.federation.frames import Content, Failure, Frame, Note, decode, encode
 from privee.federation.tensors import Packing
@@ -20,17 +20,6 @@ class Post(Protocol):
 
     def deliver(self, messages: Mapping[str, bytes], seconds: float) -> dict[str, bytes]:
         """Send each site its message and return the replies that came."""
-
-
-@dataclasses.dataclass
-class Cost:
-    """What the line carried: `transport` is the time of the exchanges without the slowest site's own work."""
-
-    exchanges: int = 0
-    sent: int = 0
-    received: int = 0
-    seconds: float = 0.0
-    transport: float = 0.0
 
 
 class Exchange:
@@ -63,8 +52,11 @@ class Exchange:
         frames = {site: Frame(self._session, self._steps[site], content) for site, content in requests.items()}
         messages = {site: encode(frame, self._packing) for site, frame in frames.items()}
         started = time.perf_counter()
-        replies = {site: decode(data) for site, data in self._delivered(messages, seconds).items()}
-        self._count(messages, replies, time.perf_counter() - started)
+        found = self._delivered(messages, seconds)
+        replies = {site: decode(data) for site, data in found.items()}
+        busy = max(frame.busy for frame in replies.values()) / 1e6
+        kind = kind_of(next(iter(requests.values())))
+        self.cost.count(kind, messages.values(), found.values(), time.perf_counter() - started, busy)
         return {site: self._content(site, replies[site]) for site in requests}
 
     def _delivered(self, messages: dict[str, bytes], seconds: float) -> dict[str, bytes]:
@@ -79,12 +71,8 @@ class Exchange:
                 replies |= self._post.deliver(silent, min(wait, left))
             except StoppedError:
                 raise SiteLostError(next(iter(silent)), "stopped, or the job was aborted") from None
-            silent, wait = (
-                {site: data for site, data in messages.items() if site not in replies},
-                min(2 * wait, LONGEST_WAIT),
-            )
-        self.cost.sent += sum(map(len, messages.values()))
-        self.cost.received += sum(map(len, replies.values()))
+            silent = {site: data for site, data in messages.items() if site not in replies}
+            wait = min(2 * wait, LONGEST_WAIT)
         return replies
 
     def _content(self, site: str, frame: Frame) -> Content:
@@ -106,8 +94,3 @@ class Exchange:
                 raise SiteError(f"site {site} answered a note with {type(reply).__name__}")
             replies[site] = reply
         return replies
-
-    def _count(self, messages: Mapping[str, bytes], replies: Mapping[str, Frame], seconds: float) -> None:
-        self.cost.exchanges += 1
-        self.cost.seconds += seconds
-        self.cost.transport += seconds - max(frame.busy for frame in replies.values()) / 1e6

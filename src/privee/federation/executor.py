@@ -13,7 +13,7 @@ from nvflare.apis.signal import Signal
 from nvflare.apis.workspace import Workspace
 
 from privee.federation.answering import Answering
-from privee.federation.cells import answer_on, session_of
+from privee.federation.cells import answer_on, be_prompt, session_of
 from privee.federation.settings import SiteSettings
 from privee.federation.site import Site
 
@@ -28,6 +28,7 @@ class PartyExecutor(Executor):  # type: ignore[misc]  # NVFlare has no types
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
         """At the start of a job."""
         if event_type == EventType.START_RUN:
+            be_prompt()
             name = fl_ctx.get_identity_name()
             workspace: Workspace = fl_ctx.get_prop(FLContextKey.WORKSPACE_OBJECT)
             kit, local = Path(workspace.get_root_dir()), Path(workspace.get_site_config_dir())

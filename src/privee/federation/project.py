@@ -60,6 +60,7 @@ def create_project(
     *,
     server: str = "localhost",
     port: int = 8002,
+    direct_port: int | None = None,
     sites: Mapping[str, SiteSettings] | None = None,
 ) -> Project:
     """Provision a project.
@@ -69,6 +70,8 @@ def create_project(
         job: what will be run; `privee federation run` gives it its name.
         server: host name of the coordinator's machine, as the sites reach it; loopback names listen on loopback alone.
         port: the one port that the server listens on.
+        direct_port: a second port of the server's, by which a job's processes talk without the server process between
+            them, also with certificates on both ends; where it cannot be reached they go the usual way.
         sites: each site's own settings, where they are known here.
     """
     if folder.exists() and any(folder.iterdir()):
@@ -82,6 +85,8 @@ def create_project(
         kit.chmod(0o700)
         if (kit / "local" / "resources.json.default").exists() and kit.name != ADMIN:
             allow_privee(kit / "local")
+            if direct_port is not None:
+                write_json(kit / "local" / "comm_config.json", _direct(server, direct_port))
     for site, own in (sites or {}).items():
         kit = (folder / "kits" / site).resolve()
         dataclasses.replace(own, folder=kit / "privee").write(kit / "local", site)
@@ -106,6 +111,13 @@ def _provision(folder: Path, job: JobSettings, server: str, port: int) -> None:
             raise PriveeError("NVFlare's provisioner made no kits; see its words: " + said.getvalue()[-300:])
         shutil.move(made, folder / "kits")
         shutil.move(made.parent / "state", folder / "authority")
+
+
+def _direct(server: str, port: int) -> dict[str, Any]:
+    """NVFlare's ad-hoc connections are plaintext unless the scheme is `stcp`: TLS with certificates on both ends."""
+    loopback = server == "localhost" or server.startswith("127.")
+    resources = {"host": server, "listen_host": server if loopback else "0.0.0.0", "port": port}  # noqa: S104
+    return {"allow_adhoc_conns": True, "adhoc": {"scheme": "stcp", "resources": resources}}
 
 
 def _wanted(job: JobSettings, server: str, port: int) -> dict[str, Any]:

@@ -44,6 +44,7 @@ class Site:
         self._alignment: SiteAlignment | None = None
         self._data: SiteData | None = None
         self._party: PassiveParty | None = None
+        self._n_classes = 0
 
     def handle(self, content: Content) -> Content:
         """Answer one message of the coordinator."""
@@ -68,6 +69,10 @@ class Site:
         if self._job is None:
             raise PriveeError("the coordinator did not say hello first")
         return self._job
+
+    @property
+    def _store(self) -> SiteStore:
+        return SiteStore(self._settings.folder / self.job.run, self.name)
 
     @property
     def data(self) -> SiteData:
@@ -126,7 +131,6 @@ class Site:
         else:
             self._party = ActiveParty(self.name, columns, model, torch.as_tensor(data.labels, dtype=torch.int64))
         self._party.learner.start(job.training.learning_rate)
-        self._store = SiteStore(self._settings.folder / job.run, self.name)
         self._store.open(job.fingerprint, data.digest)
         return DONE
 

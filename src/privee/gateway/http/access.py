@@ -17,6 +17,7 @@ from starlette.types import Scope
 
 from privee.gateway.http.problems import Denied
 from privee.gateway.ledger.api_keys import KeyRecord, Keys
+from privee.gateway.ledger.trouble import LedgerUnavailable
 
 REMEMBERED_SECONDS = 1.0
 """How long a found key is remembered, hence how long a revoked one may still be used."""
@@ -53,7 +54,10 @@ class Access:
         if scope["method"] != "POST" or scope["path"].startswith("/ui"):
             return None
         kind, _, text = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1").partition(" ")
-        known = kind.lower() == "bearer" and await self.find(text.strip()) is not None
+        try:
+            known = kind.lower() == "bearer" and await self.find(text.strip()) is not None
+        except LedgerUnavailable as error:
+            return Denied(503, "ledger-unavailable", f"{error}; nothing was released")
         return None if known else NO_KEY
 
     def count(self, record: KeyRecord) -> None:

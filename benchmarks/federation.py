@@ -1,0 +1,139 @@
+"""What crossing machines costs: federated steps against local ones, provisioned with mutual TLS on loopback.
+
+    python benchmarks/federation.py [PARTIES ...]     default: 2 5; needs MNIST (see docs/data.md)
+
+prints the table and stores benchmarks/results/federation.json. Every role is a process of its own, on one thread; the
+model is the mlp on MNIST's 784 columns. A step is two exchanges; `transport` is their time without the slowest site's
+own work. Bars: transport at batch 128 at most 10 ms for two parties and 25 ms for five; throughput at batch 2048 at
+least 40 % of local. `direct` is a project with a direct port, `relayed` one without. The load average is stored beside
+each figure: these are wall times, and a busy machine adds to them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from privee.data.datasets import load_dataset
+from privee.data.partition import Partition
+from privee.federation.admin import Admin, admin_of
+from privee.federation.job import write_job
+from privee.federation.local_kits import local_kits
+from privee.federation.project import create_project
+from privee.federation.running import _one_job, _wait_for
+from privee.federation.settings import JobSettings
+from privee.federation.sources import dataset_source
+from privee.federation.tensors import Packing
+from privee.vfl import LocalFederation, make_models
+from privee.vfl.joint_data import from_dataset
+from privee.vfl.training import TrainingSettings
+
+RESULTS = Path(__file__).parent / "results" / "federation.json"
+EPOCHS = {128: 1, 512: 2, 2048: 4}
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def local_step(parties: int, batch: int, steps: int = 40) -> float:
+    """Median seconds of a step with all roles in this process."""
+    torch.set_num_threads(1)
+    names, source = dataset_source("mnist", parties=parties)
+    data = from_dataset(load_dataset("mnist"), Partition.from_dict(dict(source["partition"])))
+    joint = LocalFederation(data.columns, data.labels, *make_models("mlp", data.shapes, 10, 0))
+    for learner in joint.learners.values():
+        learner.start(1e-3)
+    coordinator, gradients = joint.coordinator, dict.fromkeys(names)
+    coordinator.learner.mode(train=True)
+    times = []
+    for _ in range(steps):
+        rows = torch.randint(60_000, (batch,))
+        started = time.perf_counter()
+        gradients = coordinator._train_batch(rows, gradients)
+        times.append(time.perf_counter() - started)
+    return statistics.median(times[5:])
+
+
+def federated(admin: Admin, job: JobSettings, folder: Path) -> dict[str, Any]:
+    """One job's cost of a step."""
+    write_job(folder / "job", job)
+    state, run = _one_job(admin, folder / "job", folder / job.run, lambda state: None)
+    if "outcome" not in state:
+        raise SystemExit(state)
+    kinds = json.loads((run / "line.json").read_text())["kinds"]
+    work, logits = kinds["training work"], kinds["training logits"]
+    both = {name: work[name] + logits[name] for name in ("seconds", "transport", "sent", "received")}
+    accuracy = state["outcome"]["test"]["accuracy"]
+    return both | {"accuracy": accuracy, "step": json.loads((run / "line.json").read_text())["step"]}
+
+
+def measure(parties: int, *, direct: bool, cases: list[tuple[int, Packing]]) -> list[dict[str, Any]]:
+    names, source = dataset_source("mnist", parties=parties)
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="privee-") as name:
+        folder = Path(name)
+
+        def job(batch: int, packing: Packing) -> JobSettings:
+            training = TrainingSettings(epochs=EPOCHS[batch], batch_size=batch)
+            run = f"b{batch}-{packing}"
+            settings = {"parties": names, "model": "mlp", "source": source, "answer_seconds": 120.0}
+            return JobSettings(run=run, training=training, packing=packing, **settings)
+
+        ports = {"port": free_port(), "direct_port": free_port() if direct else None}
+        project = create_project(folder / "project", job(128, Packing.EXACT), **ports)
+        with local_kits(project), admin_of(project, 120) as admin:
+            _wait_for(admin, dict.fromkeys(names, 0.0), 120, lambda state: None)
+            for batch, packing in cases:
+                local = local_step(parties, batch)
+                found = federated(admin, job(batch, packing), folder)
+                local = statistics.mean([local, local_step(parties, batch)])
+                about = {"parties": parties, "batch": batch, "packing": str(packing), "direct": direct}
+                rows.append(about | found | {"local": local, "load": os.getloadavg()[0]})
+                print(json.dumps(rows[-1]), flush=True)
+    return rows
+
+
+def main() -> None:
+    results: list[dict[str, Any]] = []
+    exact = [(batch, Packing.EXACT) for batch in EPOCHS]
+    for parties in [int(word) for word in sys.argv[1:]] or [2, 5]:
+        if parties == 2:
+            results += measure(2, direct=False, cases=exact)
+            fewer = [(batch, packing) for batch in (128, 2048) for packing in (Packing.FP16, Packing.INT8)]
+            results += measure(2, direct=True, cases=exact + fewer)
+        else:
+            results += measure(parties, direct=True, cases=exact if parties == 5 else exact[:1])
+    heads = "parties;batch;line;packing;step, ms;local, ms;share;transport, ms;KB/step;accuracy"
+    table = Table(*heads.split(";"))
+    for row in results:
+        line = "direct" if row["direct"] else "relayed"
+        times = [f"{1e3 * row[name]:.1f}" for name in ("step", "local")]
+        more = [f"{row['local'] / row['step']:.0%}", f"{1e3 * row['transport']:.1f}"]
+        size = f"{(row['sent'] + row['received']) / 1e3:.0f}"
+        head = [str(row["parties"]), str(row["batch"]), line, row["packing"]]
+        table.add_row(*head, *times, *more, size, f"{row['accuracy']:.1%}")
+    Console(width=120).print(table)
+    kept = json.loads(RESULTS.read_text())["steps"] if RESULTS.exists() else []
+    measured = {row["parties"] for row in results}
+    steps = sorted([row for row in kept if row["parties"] not in measured] + results, key=lambda row: row["parties"])
+    RESULTS.write_text(json.dumps({"steps": steps}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
