@@ -130,8 +130,9 @@ def test_by_keyboard_alone_numbers_change_after_a_real_inference(world, browser)
     with Window(browser) as window, world.client() as consumer:
         window.page.goto(f"{world.url}/ui")
         assert window.page.url == f"{world.url}/ui/login"
-        assert window.focused == "key"
+        window.page.wait_for_function("document.activeElement.id === 'key'")
         window.page.keyboard.type(world.key("auditor"))
+        assert window.page.input_value("#key") == world.key("auditor")
         window.submit()
         assert window.page.url == f"{world.url}/ui"
         assert "Ready: the ledger can be read, and both parties answer." in window.shown
@@ -194,8 +195,9 @@ def test_a_party_that_hangs_is_named(world, browser):
 
 def sign_in(window: Window, world) -> None:
     window.page.goto(f"{world.url}/ui/login")
-    window.page.keyboard.type(world.key("auditor"))
+    window.page.fill("#key", world.key("auditor"))  # keys typed while a page settles can get lost
     window.submit()
+    assert window.page.url == f"{world.url}/ui"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
