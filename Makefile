@@ -1,13 +1,16 @@
-# Two commands set everything up by themselves: `make demo` and `make test`.
+# These set everything up by themselves: `make demo`, `make gateway` and `make test`.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types layers unit bench clean
+.PHONY: demo gateway test lint types layers unit bench clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/privee demo
+
+gateway: $(VENV)/gateway.stamp
+	$(BIN)/privee gateway demo
 
 test: lint types layers unit
 
@@ -36,10 +39,15 @@ $(VENV)/demo.stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) -e '.[demo]'
 	@touch $@
 
+$(VENV)/gateway.stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "Setting up $(VENV) with the gateway (once; PyTorch makes this take minutes) ..."
+	$(PIP) -e '.[gateway]'
+	@touch $@
+
 $(VENV)/dev.stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "Setting up $(VENV) with the test tools (once; PyTorch makes this take minutes) ..."
 	$(PIP) -e '.[dev]'
-	@touch $@ $(VENV)/demo.stamp
+	@touch $@ $(VENV)/demo.stamp $(VENV)/gateway.stamp
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -272,7 +272,8 @@ def test_a_new_ledger_is_private_and_takes_nobody_elses_place(tmp_path):
 def test_several_may_create_at_once(postgres_url):  # noqa: F811
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(lambda _: Ledger.create(postgres_url, KEY), range(3)))
-    Ledger.open(postgres_url, KEY, limits=FIFTY).close()
+    with Ledger.open(postgres_url, KEY, limits=FIFTY) as ledger:
+        assert ledger.charge(ask("e1")).remaining == 49
 
 
 def test_migrations_make_exactly_the_tables_of_the_schema(url):
