@@ -31,10 +31,9 @@ def test_hostile_frames_are_one_error(frame):
     for decode in (EmbedRequest.decode, lambda frame: EmbedReply.decode(frame, 2), About.decode):
         try:
             found = decode(frame)
-        except FrameError as error:
-            assert "\n" not in str(error)
-        else:  # a frame that can be read is one that we could have written
-            assert decode(found.encode()).encode() == found.encode()
+        except FrameError:
+            continue
+        assert decode(found.encode()).encode() == found.encode()  # what can be read could have been written by us
 
 
 @pytest.mark.parametrize("frame", NASTY, ids=range(len(NASTY)))

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from privee.atomic import whole_file
 from privee.cli.output import out, print_json
-from privee.defenses.keys import new_key, read_key
+from privee.defenses.keys import read_key
 from privee.errors import PriveeError
 
 if TYPE_CHECKING:
@@ -40,9 +39,10 @@ def init(url: Url = URL, key: KeyFile = KEY, as_json: Json = False) -> None:
 
     Example: `privee ledger init --url sqlite:///ledger.db --key ledger.key`
     """
+    from privee.gateway.ledger.files import key_file
     from privee.gateway.ledger.ledger import Ledger
 
-    with _key_file(key) as made:
+    with key_file(key) as made:
         Ledger.create(url, read_key(key))
     if as_json:
         print_json({"url": _shown(url), "key": str(key), "new_key": made})
@@ -201,22 +201,6 @@ def when(seconds: Any) -> str:
 def plain(value: Any) -> str:
     """Safe on a terminal, also if somebody wrote control characters into the database."""
     return "".join(letter if letter.isprintable() else "?" for letter in str(value))
-
-
-@contextlib.contextmanager
-def _key_file(path: Path) -> Iterator[bool]:
-    """A key file that is there already, or a new one, which goes again if the block fails."""
-    new = not path.exists()
-    if new:
-        with whole_file(path) as partial:
-            partial.chmod(0o600)  # before anything is in it
-            partial.write_bytes(new_key())
-    try:
-        yield new
-    except BaseException:
-        if new:
-            path.unlink()
-        raise
 
 
 def _show_entity(found: Spending, as_json: bool) -> None:

@@ -14,11 +14,11 @@ from privee.federation.exchange import Exchange
 from privee.federation.frames import Note
 from privee.federation.keeping import CoordinatorFolder, FederatedKeeper
 from privee.federation.settings import JobSettings
-from privee.federation.site_data import Rows, split_rows
 from privee.version import __version__
 from privee.vfl.coordinator import Coordinator
 from privee.vfl.experiment import Outcome
 from privee.vfl.federation import COORDINATOR
+from privee.vfl.joint_data import Rows, split_rows
 from privee.vfl.messages import Report
 from privee.vfl.models import architecture
 from privee.vfl.seeds import build

@@ -8,16 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privee.data.datasets import load_dataset
 from privee.data.partition import Part
 from privee.data.tables import PartyTable, fit_labels, fit_preprocessing, read_party_table
 from privee.errors import PriveeError
 from privee.federation.settings import SiteSettings
-from privee.randomness import seeded
-
-Rows = NDArray[np.int64]
+from privee.vfl.joint_data import Rows, split_rows
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -40,15 +37,6 @@ class SiteData:
     classes: tuple[str, ...] = ()
     private: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-
-
-def split_rows(count: int, test_share: float, seed: int) -> tuple[Rows, Rows]:
-    """Training and test rows of aligned tables; every role computes the same, as `privee train` does."""
-    shuffled = np.argsort(seeded(seed, "test rows").uniform(count), kind="stable")
-    held = round(count * test_share)
-    if not 0 < held < count:
-        raise PriveeError(f"{count} common records are too few to keep {test_share:.0%} of them for testing")
-    return np.sort(shuffled[held:]), np.sort(shuffled[:held])
 
 
 def own_table(settings: SiteSettings, *, active: bool) -> PartyTable:

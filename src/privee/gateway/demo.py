@@ -8,8 +8,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from privee.data.datasets import load_dataset
-from privee.defenses.keys import new_key
+from privee.defenses.keys import read_key
 from privee.gateway.ledger.api_keys import Keys, Role
+from privee.gateway.ledger.files import key_file
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.limits import Limits
 from privee.gateway.parties.certificates import init_certificates
@@ -54,7 +55,7 @@ class World:
 
     def api_key(self, role: Role, *, name: str = "demo", rate: str = "100000/minute", url: str | None = None) -> str:
         """A new key for this role."""
-        ledger = Ledger.open(url or self.ledger_url, self.ledger_key.read_bytes(), limits=Limits())
+        ledger = Ledger.open(url or self.ledger_url, read_key(self.ledger_key), limits=Limits())
         with ledger:
             return Keys(ledger.engine, ledger.chain_key, ledger.now).create(name, role, ["*"], rate, actor="demo").text
 
@@ -85,10 +86,8 @@ def make_world(folder: Path, say: Say = lambda words: None, *, model: str = "log
         train_run(world.run, from_dataset(dataset, partition), model, settings)
     say("making certificates, a ledger and its key")
     init_certificates(world.certs, PARTIES, ["localhost", "127.0.0.1"])
-    if not world.ledger_key.exists():
-        world.ledger_key.touch(mode=0o600)
-        world.ledger_key.write_bytes(new_key())
-    Ledger.create(world.ledger_url, world.ledger_key.read_bytes())
+    with key_file(world.ledger_key):
+        Ledger.create(world.ledger_url, read_key(world.ledger_key))
     return world
 
 

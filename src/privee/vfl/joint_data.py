@@ -84,11 +84,7 @@ def from_tables(
     tables = _aligned(read, progress)
     labels = fit_labels(tables[active].labels or [])
     count = len(tables[active])
-    shuffled = np.argsort(seeded(seed, "test rows").uniform(count), kind="stable")
-    held = round(count * test_share)
-    if not 0 < held < count:
-        raise PriveeError(f"{count} common records are too few to keep {test_share:.0%} of them for testing")
-    train, test = np.sort(shuffled[held:]), np.sort(shuffled[:held])
+    train, test = split_rows(count, test_share, seed)
     fitted = {name: fit_preprocessing(table.take(train)) for name, table in tables.items()}
     private: dict[str, dict[str, Any]] = {name: {"preprocessing.json": f.as_dict()} for name, f in fitted.items()}
     private[active]["labels.json"] = labels.as_dict()
@@ -102,6 +98,15 @@ def from_tables(
         private=private,
         ids=tuple(tables[active].ids),
     )
+
+
+def split_rows(count: int, test_share: float, seed: int) -> tuple[Rows, Rows]:
+    """Training and test rows of aligned tables; every role that computes them gets the same."""
+    shuffled = np.argsort(seeded(seed, "test rows").uniform(count), kind="stable")
+    held = round(count * test_share)
+    if not 0 < held < count:
+        raise PriveeError(f"{count} common records are too few to keep {test_share:.0%} of them for testing")
+    return np.sort(shuffled[held:]), np.sort(shuffled[:held])
 
 
 def new_rows(

@@ -1,13 +1,17 @@
-"""The file of an embedded ledger: made so that others cannot read it, checked before it is trusted."""
+"""The ledger's files, database and key: made so that others cannot read them, checked before they are trusted."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import sqlalchemy as sa
 from sqlalchemy import exc
 
+from privee.atomic import whole_file
+from privee.defenses.keys import new_key
 from privee.errors import PriveeError
 from privee.gateway.ledger.trouble import DAMAGED, LedgerUnavailable, unavailable
 
@@ -18,6 +22,22 @@ def make_private(engine: sa.Engine) -> None:
         os.close(os.open(path_of(engine), os.O_CREAT | os.O_RDWR, 0o600))
     except OSError as error:
         raise PriveeError(f"cannot make the ledger {path_of(engine)}: {error.strerror}") from None
+
+
+@contextlib.contextmanager
+def key_file(path: Path) -> Iterator[bool]:
+    """A key file that is there already, or a new one, which goes again if the block fails; tells whether it is new."""
+    new = not path.exists()
+    if new:
+        with whole_file(path) as partial:
+            partial.chmod(0o600)  # before anything is in it
+            partial.write_bytes(new_key())
+    try:
+        yield new
+    except BaseException:
+        if new:
+            path.unlink()
+        raise
 
 
 def check_file(engine: sa.Engine, *, new: bool = False) -> None:
