@@ -166,10 +166,10 @@ def test_what_breaks_inside_a_party_is_told_without_data(world, caplog):
             assert caught.value.kind == "refused"
             await channel.close()
 
-    with caplog.at_level(logging.INFO, "privee.party"):
+    with caplog.at_level(logging.INFO, "privee.gateway"):
         asyncio.run(work())
     (record,) = (record for record in caplog.records if record.msg == "failed")
-    assert record.fields["error"] == "ZeroDivisionError"
+    assert record.fields["exception"] == "ZeroDivisionError"
     assert "secret" not in str(vars(record))
 
 

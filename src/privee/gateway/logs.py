@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object per line on standard error. Counts and times, never scores, features or raw ids."""
+"""Structured logs of gateway and parties: one JSON object per line. Counts and times, never scores, features or ids."""
 
 from __future__ import annotations
 
@@ -14,38 +14,34 @@ logger = logging.getLogger("privee.gateway")
 
 
 class JsonLines(logging.Formatter):
-    """`logger.info("event", extra={"fields": {...}})` as one line of JSON."""
+    """A record's event and fields; of other packages' records the logger's name alone: their words may hold data."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One line; of an exception its type and where it came from, because its words may quote data."""
-        entry: dict[str, Any] = {
-            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
-            "level": record.levelname.lower(),
-            "event": record.msg if record.name == logger.name else _foreign(record),
-            **getattr(record, "fields", {}),
-        }
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z"
+        event = record.msg if record.name == logger.name else f"message from {record.name}"
+        entry: dict[str, Any] = {"time": stamp, "level": record.levelname.lower(), "event": event}
+        entry |= getattr(record, "fields", {})
         if record.exc_info and record.exc_info[0]:
             entry |= {"exception": record.exc_info[0].__name__, "where": _where(record.exc_info[2])}
         return json.dumps(entry, default=str)
 
 
 def start_logging(level: int = logging.INFO) -> None:
-    """Send everything through one handler; the servers' own access logs stay silent."""
+    """Send this process's logs to standard error; the servers' own access logs stay silent."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    logging.captureWarnings(True)
     logger.setLevel(level)
     logging.getLogger("uvicorn.access").disabled = True
 
 
-def log(event: str, *, level: int = logging.INFO, **fields: Any) -> None:
-    """Write one event."""
+def log(event: str, *, level: int = logging.INFO, error: BaseException | None = None, **fields: Any) -> None:
+    """Write one event; fields are plain values. Of an error its type and place go along, never its words."""
+    if error is not None:
+        fields |= {"exception": type(error).__name__, "where": _where(error.__traceback__)}
     logger.log(level, event, extra={"fields": fields})
-
-
-def _foreign(record: logging.LogRecord) -> str:
-    """Another library's record: its words without the values put into them."""
-    return f"{record.name}: {str(record.msg)[:200]}"
 
 
 def _where(trace: TracebackType | None) -> list[str]:

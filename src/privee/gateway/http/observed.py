@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from privee.gateway.http.metrics import Metrics
 from privee.gateway.http.problems import Denied, problem
-from privee.gateway.logs import log, logger
+from privee.gateway.logs import log
 
 CLIENT_GONE = 499
 """Not sent to anybody: it is for the log and the metrics."""
@@ -71,8 +71,8 @@ class Observed:
                 status = CLIENT_GONE
             except Denied as denied:
                 await _hang_up(denied, receive, sending)
-            except Exception:
-                logger.error("failed", exc_info=True, extra={"fields": {"request_id": request_id}})
+            except Exception as error:
+                log("failed", level=logging.ERROR, error=error, request_id=request_id)
                 if began:
                     raise
                 await problem(500, "internal", "something went wrong here; nothing was released")(

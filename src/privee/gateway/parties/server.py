@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,9 +15,9 @@ import numpy as np
 from grpc import aio
 
 from privee.errors import PriveeError
+from privee.gateway.logs import log
 from privee.gateway.parties.addresses import Address, require_loopback
 from privee.gateway.parties.frames import About, EmbedReply, EmbedRequest, FrameError
-from privee.gateway.parties.logs import log_event
 from privee.gateway.parties.model import PartyModel
 from privee.gateway.parties.roles import COORDINATOR, COORDINATOR_NAME
 from privee.gateway.parties.stores import Store, StoreError
@@ -61,15 +60,15 @@ class PartyService:
         except FrameError:
             await _refuse(context, grpc.StatusCode.INVALID_ARGUMENT, "not a valid message")
         except StoreError as error:
-            log_event("store failed", level=logging.ERROR, reason=str(error))
+            log("store failed", level=logging.ERROR, reason=str(error))
             await _refuse(context, grpc.StatusCode.INTERNAL, STORE_FAILED)
         except PriveeError:
             await _refuse(context, grpc.StatusCode.INVALID_ARGUMENT, BAD_COLUMNS)
         except Exception as error:
-            log_event("failed", level=logging.ERROR, error=type(error).__name__, at=_place(error))
+            log("failed", level=logging.ERROR, error=error)
             await _refuse(context, grpc.StatusCode.INTERNAL, "failed")
         seconds = round(time.perf_counter() - started, 6)
-        log_event("embedded", count=count, unknown=unknown, seconds=seconds, peer=COORDINATOR)
+        log("embedded", count=count, unknown=unknown, seconds=seconds, peer=COORDINATOR)
         return reply
 
     def answer(self, frame: bytes) -> tuple[int, int, bytes]:
@@ -96,7 +95,7 @@ class PartyService:
             return
         names = (context.auth_context() or {}).get("x509_subject_alternative_name", ())
         if COORDINATOR_NAME.encode() not in names:
-            log_event("refused", level=logging.WARNING, peer="other")
+            log("refused", level=logging.WARNING, peer="other")
             await _refuse(context, grpc.StatusCode.PERMISSION_DENIED, "only the coordinator may ask")
 
 
@@ -134,11 +133,3 @@ class PartyServer:
 async def _refuse(context: aio.ServicerContext, code: grpc.StatusCode, word: str) -> NoReturn:
     await context.abort(code, word)
     raise AssertionError  # abort always raises
-
-
-def _place(error: BaseException) -> str:
-    """File and line of an unexpected error; its words could hold data."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return "" if trace is None else f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from privee.atomic import whole_file
 from privee.errors import PriveeError
+from privee.gateway.logs import log, start_logging
 from privee.gateway.parties.addresses import Address, require_loopback
 from privee.gateway.parties.description import PartyDescription
 from privee.gateway.parties.frames import About
-from privee.gateway.parties.logs import log_event, log_to_stderr
 from privee.gateway.parties.roles import party_name
 from privee.gateway.parties.stores import Source, open_store
 from privee.gateway.parties.tls import Identity, TlsFiles
@@ -47,7 +47,7 @@ def serve_party(settings: ServeSettings) -> None:
     listen = Address.parse(settings.listen)
     about = PartyDescription.read(settings.folder)
     identity = _identity(settings.tls, about.party, listen)
-    log_to_stderr()
+    start_logging()
     service = _service(settings, about, tls=identity is not None)
     try:
         asyncio.run(_serve(settings, service, listen, identity))
@@ -74,12 +74,12 @@ async def _serve(settings: ServeSettings, service: PartyService, listen: Address
     try:
         _tell_ready(settings, service.about, server.address, identity)
         await stop.wait()
-        log_event("stopping", party=service.about.party)
+        log("stopping", party=service.about.party)
     finally:
         if settings.ready_file is not None:
             settings.ready_file.unlink(missing_ok=True)
         await server.stop()
-    log_event("stopped", party=service.about.party)
+    log("stopped", party=service.about.party)
 
 
 def _identity(tls: TlsFiles | None, party: str, listen: Address) -> Identity | None:
@@ -96,11 +96,11 @@ def _identity(tls: TlsFiles | None, party: str, listen: Address) -> Identity | N
 def _tell_ready(settings: ServeSettings, about: About, address: Address, identity: Identity | None) -> None:
     print(f"privee: party {about.party} listens on {address}", file=sys.stderr, flush=True)
     where, tls = str(address), identity is not None
-    log_event("ready", party=about.party, address=where, rows=about.rows, width=about.width, tls=tls)
+    log("ready", party=about.party, address=where, rows=about.rows, width=about.width, tls=tls)
     if identity is not None:
         days = (identity.expires - datetime.now(UTC)).days
         if days < SOON_DAYS:
-            log_event("certificate expires soon", level=logging.WARNING, days=days)
+            log("certificate expires soon", level=logging.WARNING, days=days)
     if settings.ready_file is not None:
         with whole_file(settings.ready_file, force=True) as partial:
             partial.write_text(json.dumps({"address": str(address), "pid": os.getpid()}) + "\n", encoding="utf-8")

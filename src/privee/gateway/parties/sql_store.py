@@ -22,7 +22,7 @@ from privee.data.tables import PartyTable, Preprocessing
 from privee.data.tables.cells import from_text, from_typed
 from privee.data.tables.encoders import CategoricalColumn, Column
 from privee.errors import PriveeError
-from privee.gateway.parties.logs import log_event
+from privee.gateway.logs import log
 from privee.gateway.parties.sql_table import connect, id_type, reflect
 from privee.gateway.parties.stores import Found, StoreError
 
@@ -59,7 +59,7 @@ class SqlStore:
             return self._together(entities)
         except (ValueError, OverflowError, sa.exc.DataError):
             if len(entities) == 1:
-                log_event("unreadable row", level=logging.WARNING, count=1)
+                log("unreadable row", level=logging.WARNING, count=1)
                 return Found(self._zeros(1), np.ones(1, dtype=bool))
         except sa.exc.SQLAlchemyError as error:
             raise StoreError(f"the database did not answer ({type(error).__name__})") from None
