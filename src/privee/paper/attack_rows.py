@@ -46,6 +46,8 @@ class AttackResult(Result):
     """A table of attacks; its own module says which."""
 
     band: ClassVar[str] = "mean and 95 % interval over seeds"
+    inversion_seeds: ClassVar[int | None] = None
+    """At most so many for gradient inversion, which takes ten times as long as GRNA."""
 
     @abstractmethod
     def entries(self, size: Size) -> list[Entry]:
@@ -59,14 +61,14 @@ class AttackResult(Result):
             ],
             "records_and_seeds": EFFORT[size],
             "auxiliary_rows": Grid().auxiliary_rows,
-        }
+        } | ({} if self.inversion_seeds is None else {"seeds_of_gradient_inversion": self.inversion_seeds})
 
     def rows(self, bench: Bench) -> list[Row]:
         entries = self.entries(bench.size)
         subjects = bench.subjects([entry.case for entry in entries])
         found = []
         for entry, subject in zip(entries, subjects, strict=True):
-            records, seeds = EFFORT[bench.size].get(entry.case.dataset, EFFORT[bench.size][""])
+            records, seeds = self._effort(bench.size, entry)
             grid = Grid(
                 defenses=tuple(entry.defenses),
                 attacks=(entry.attack,),
@@ -80,6 +82,12 @@ class AttackResult(Result):
 
     def account(self, rows: Sequence[Row]) -> Account:
         return compare(rows)
+
+    def _effort(self, size: Size, entry: Entry) -> tuple[int, int]:
+        """Records and seeds."""
+        records, seeds = EFFORT[size].get(entry.case.dataset, EFFORT[size][""])
+        most = self.inversion_seeds if entry.attack.startswith("gradient-inversion") else None
+        return records, seeds if most is None else min(seeds, most)
 
 
 def paper_spec(attack: str, dataset: str) -> str:
