@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from privee.federation.frames import Content, Note
-from privee.vfl.messages import Logits, Work
+from privee.vfl.messages import Logits, Work, WorkAndLogits
 
 REMEMBERED = 4096
 
@@ -19,6 +19,8 @@ def kind_of(content: Content) -> str:
     """Training steps apart from evaluation, and notes by their name."""
     if isinstance(content, Note):
         return f"note {content.name}"
+    if isinstance(content, WorkAndLogits):
+        return "training work and logits"
     training = isinstance(content, Work | Logits) and content.train
     return ("training " if training else "") + type(content).__name__.lower()
 

@@ -9,19 +9,17 @@ repeated or meant for another job is recognised (see `privee.federation.answerin
 from __future__ import annotations
 
 import json
-import math
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from torch import Tensor
-
 from privee.federation.errors import FrameError
-from privee.federation.tensors import Packing, Reader, pack_floats, pack_rows, unpack_floats, unpack_rows
-from privee.vfl.messages import Embedding, LogitGradient, Logits, Message, Report, ReportRequest, Work
+from privee.federation.message_bytes import CODECS, Writer
+from privee.federation.tensors import Packing, Reader
+from privee.vfl.messages import Message
 
-MAGIC = b"PVF1"
+MAGIC = b"PVF2"
 MAX_BYTES = 1 << 30  # of one message; alignment messages of millions of records are the long ones
 MAX_JSON = 1 << 20
 MAX_WORDS = 500
@@ -57,7 +55,7 @@ class Frame:
 
 
 _HEAD = struct.Struct("<4sBI16sQ")
-_REPORT, _FLAG, _LENGTH = struct.Struct("<ddQ"), struct.Struct("<B"), struct.Struct("<I")
+_LENGTH = struct.Struct("<I")
 
 
 def encode(frame: Frame, packing: Packing = Packing.EXACT) -> bytes:
@@ -78,37 +76,6 @@ def decode(data: bytes | memoryview) -> Frame:
     content = _READERS[kind](reader)
     reader.end()
     return Frame(session, step, content, busy)
-
-
-def _write_work(work: Work, packing: Packing) -> list[bytes]:
-    return [_FLAG.pack(work.train), *pack_rows(work.rows), *pack_floats(work.gradient, packing)]
-
-
-def _read_work(reader: Reader) -> Work:
-    train, rows = _flag(reader), unpack_rows(reader)
-    return Work(unpack_floats(reader), rows, train)
-
-
-def _write_logits(logits: Logits, packing: Packing) -> list[bytes]:
-    return [_FLAG.pack(logits.train), *pack_rows(logits.rows), *pack_floats(logits.values)]
-
-
-def _read_logits(reader: Reader) -> Logits:
-    train, rows, values = _flag(reader), unpack_rows(reader), unpack_floats(reader)
-    if rows is None or values is None or values.ndim != 2 or len(values) != len(rows):
-        raise FrameError("logits need one row of numbers for each row number")
-    return Logits(values, rows, train)
-
-
-def _write_report(report: Report, packing: Packing) -> list[bytes]:
-    return [_REPORT.pack(report.loss, report.accuracy, report.rows)]
-
-
-def _read_report(reader: Reader) -> Report:
-    loss, accuracy, rows = _REPORT.unpack(reader.take(_REPORT.size))
-    if not (math.isfinite(loss) and 0 <= accuracy <= 1):
-        raise FrameError("a report makes no sense; has the training run away?")
-    return Report(loss, accuracy, rows)
 
 
 def _write_note(note: Note, packing: Packing) -> list[bytes]:
@@ -136,43 +103,17 @@ def _read_failure(reader: Reader) -> Failure:
     return Failure(" ".join("".join(c if c.isprintable() else " " for c in words).split())[:MAX_WORDS])
 
 
-def _flag(reader: Reader) -> bool:
-    (value,) = reader.unpack(_FLAG)
-    if value > 1:
-        raise FrameError("a yes or no is neither")
-    return value == 1
-
-
-def _values(kind: type[Embedding] | type[LogitGradient]) -> Callable[[Reader], Any]:
-    def read(reader: Reader) -> Any:
-        values: Tensor | None = unpack_floats(reader)
-        return kind(values)
-
-    return read
-
-
 def _refuse(_: str) -> NoReturn:
     raise ValueError
 
 
-_KINDS: list[type] = [Work, Embedding, Logits, LogitGradient, ReportRequest, Report, Note, Failure]
-_WRITERS: list[Callable[[Any, Packing], list[bytes]]] = [
-    _write_work,
-    lambda embedding, packing: pack_floats(embedding.values, packing),
-    _write_logits,
-    lambda gradient, packing: pack_floats(gradient.values),
-    lambda request, packing: [],
-    _write_report,
-    _write_note,
-    lambda failure, packing: [failure.words.encode()[: 4 * MAX_WORDS]],
-]
-_READERS: list[Callable[[Reader], Content]] = [
-    _read_work,
-    _values(Embedding),
-    _read_logits,
-    _values(LogitGradient),
-    lambda reader: ReportRequest(),
-    _read_report,
-    _read_note,
-    _read_failure,
-]
+def _write_failure(failure: Failure, packing: Packing) -> list[bytes]:
+    return [failure.words.encode()[: 4 * MAX_WORDS]]
+
+
+_ALL: dict[type, tuple[Writer, Callable[[Reader], Content]]] = CODECS | {
+    Note: (_write_note, _read_note),
+    Failure: (_write_failure, _read_failure),
+}
+_KINDS = list(_ALL)
+_WRITERS, _READERS = zip(*_ALL.values(), strict=True)

@@ -72,10 +72,11 @@ class Coordinator:
 
     def _ask_all(self, gradients: dict[str, Tensor | None], rows: Tensor | None, train: bool) -> list[Tensor]:
         replies = self.channel.ask({name: Work(gradients[name], rows, train) for name in self.parties})
-        embeddings = [self._embedding(name, replies[name]) for name in self.parties]
+        embeddings = [self.embedding_of(name, replies[name]) for name in self.parties]
         return [] if rows is None else [e for e in embeddings if e is not None]
 
-    def _embedding(self, name: str, reply: Message) -> Tensor | None:
+    def embedding_of(self, name: str, reply: Message) -> Tensor | None:
+        """A party's reply, if it is the right one."""
         if not isinstance(reply, Embedding):
             raise PriveeError(f"party {name} answered with {type(reply).__name__}, not with an embedding")
         return reply.values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 
 from privee.errors import PriveeError
 from privee.vfl.optimizer_state import load_optimizer_tensors, optimizer_tensors
@@ -33,6 +34,22 @@ class Learner:
     def step(self, output: Tensor, gradient: Tensor) -> None:
         """Push a gradient back through `output` and take one optimizer step."""
         output.backward(gradient)
+        self._take_step()
+
+    def run_on_copies(self, batch: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """The model's output from copies of its parameters, and the copies: later steps do not change them."""
+        names = [name for name, parameter in self.model.named_parameters() if parameter.requires_grad]
+        copies = [parameter.detach().clone().requires_grad_() for parameter in self._parameters]
+        output: Tensor = functional_call(self.model, dict(zip(names, copies, strict=True)), (batch,))
+        return output, copies
+
+    def step_from_copies(self, output: Tensor, copies: list[Tensor], gradient: Tensor) -> None:
+        """One optimizer step with the gradient at the copies: a step that was decided some steps ago."""
+        for parameter, found in zip(self._parameters, torch.autograd.grad(output, copies, gradient), strict=True):
+            parameter.grad = found
+        self._take_step()
+
+    def _take_step(self) -> None:
         if self._optimizer is not None:
             self._optimizer.step()
             for parameter in self._parameters:  # what zero_grad does, without its bookkeeping

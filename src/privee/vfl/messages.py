@@ -16,11 +16,15 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Coordinator to party: learn from the last batch's gradient, then embed these rows; either may be absent."""
+    """Coordinator to party: learn from the oldest waiting batch's gradient, then embed these rows.
+
+    Either may be absent. `ahead` says that the batch before these rows still waits for its gradient.
+    """
 
     gradient: Tensor | None
     rows: Tensor | None
     train: bool
+    ahead: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,22 @@ class LogitGradient:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkAndLogits:
+    """Coordinator to the active party, in pipelined training: the next batch's work and the last batch's logits."""
+
+    work: Work
+    logits: Logits
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingAndGradient:
+    """Active party to coordinator, in pipelined training: its answers to both."""
+
+    embedding: Embedding
+    gradient: LogitGradient
+
+
+@dataclass(frozen=True, slots=True)
 class ReportRequest:
     """Coordinator to the active party: how well did it go since the last report?"""
 
@@ -60,7 +80,7 @@ class Report:
     rows: int
 
 
-Message = Work | Embedding | Logits | LogitGradient | ReportRequest | Report
+Message = Work | Embedding | Logits | LogitGradient | WorkAndLogits | EmbeddingAndGradient | ReportRequest | Report
 
 
 class Channel(Protocol):

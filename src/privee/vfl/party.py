@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 
 import torch
@@ -10,7 +11,20 @@ from torch.nn import functional
 
 from privee.errors import PriveeError
 from privee.vfl.learner import Learner
-from privee.vfl.messages import Embedding, LogitGradient, Logits, Message, Report, ReportRequest, Work
+from privee.vfl.messages import (
+    Embedding,
+    EmbeddingAndGradient,
+    LogitGradient,
+    Logits,
+    Message,
+    Report,
+    ReportRequest,
+    Work,
+    WorkAndLogits,
+)
+
+MOST_WAITING = 2
+"""Batches that may wait for their gradients: the last one and, in pipelined training, the one before."""
 
 
 class PassiveParty:
@@ -20,31 +34,44 @@ class PassiveParty:
         self.name = name
         self.learner = Learner(model)
         self._features = features
-        self._pending: Tensor | None = None
+        self._waiting: deque[tuple[Tensor, list[Tensor] | None]] = deque()
 
     def handle(self, message: Message) -> Message:
         """Answer one message of the coordinator."""
         if not isinstance(message, Work):
             raise PriveeError(f"party {self.name} does not answer {type(message).__name__} messages")
-        if message.gradient is not None:
-            self._learn(message.gradient)
-        return Embedding(None if message.rows is None else self._embed(message.rows, message.train))
+        return self._work(message)
 
-    def _embed(self, rows: Tensor, train: bool) -> Tensor:
+    def _work(self, work: Work) -> Embedding:
+        if work.gradient is not None:
+            self._learn(work.gradient)
+        if work.rows is None:
+            return Embedding(None)
+        return Embedding(self._embed(work.rows, work.train, work.ahead))
+
+    def _embed(self, rows: Tensor, train: bool, ahead: bool = False) -> Tensor:
         self.learner.mode(train)
         batch = self._features[rows]
         if not train:
             with torch.inference_mode():
                 output: Tensor = self.learner.model(batch)
                 return output
-        self._pending = self.learner.model(batch)
-        return self._pending.detach()
+        if not ahead:  # what still waits is of a training that broke off
+            self._waiting.clear()
+        elif len(self._waiting) >= MOST_WAITING:
+            raise PriveeError(f"party {self.name} has {MOST_WAITING} batches that wait for their gradients already")
+        made = self.learner.run_on_copies(batch) if ahead else (self.learner.model(batch), None)
+        self._waiting.append(made)
+        return made[0].detach()
 
     def _learn(self, gradient: Tensor) -> None:
-        if self._pending is None:
+        if not self._waiting:
             raise PriveeError(f"party {self.name} was sent a gradient but has no batch to learn from")
-        self.learner.step(self._pending, gradient)
-        self._pending = None
+        output, copies = self._waiting.popleft()
+        if copies is None:
+            self.learner.step(output, gradient)
+        else:
+            self.learner.step_from_copies(output, copies, gradient)
 
 
 class ActiveParty(PassiveParty):
@@ -61,11 +88,13 @@ class ActiveParty(PassiveParty):
         """Answer one message of the coordinator."""
         if isinstance(message, Logits):
             return self._judge(message)
+        if isinstance(message, WorkAndLogits):
+            return EmbeddingAndGradient(self._work(message.work), self._judge(message.logits))
         if isinstance(message, ReportRequest):
             return self._report()
         return super().handle(message)
 
-    def _judge(self, message: Logits) -> Message:
+    def _judge(self, message: Logits) -> LogitGradient:
         labels, count = self._labels[message.rows], len(message.rows)
         log_scores = functional.log_softmax(message.values, dim=1)
         self._losses.append(functional.nll_loss(log_scores, labels, reduction="sum"))

@@ -14,6 +14,7 @@ from privee.errors import SettingError
 from privee.vfl.coordinator import Coordinator
 from privee.vfl.learner import Learner
 from privee.vfl.messages import Report
+from privee.vfl.pipeline import pipelined_epoch
 from privee.vfl.seeds import batches, seed_everything
 
 
@@ -28,6 +29,7 @@ class TrainingSettings:
         seed: for weights, batches and, where a model has any, dropout.
         patience: stop after this many epochs without a better validation loss, and go back to the best; None: never.
         validation_share: share of the training rows kept for validation when `patience` is set.
+        pipeline: one exchange per step instead of two, with embeddings one step older (see `privee.vfl.pipeline`).
     """
 
     epochs: int = 30
@@ -36,6 +38,7 @@ class TrainingSettings:
     seed: int = 0
     patience: int | None = None
     validation_share: float = 0.1
+    pipeline: bool = False
 
     def __post_init__(self) -> None:
         for name, least in (("epochs", 1), ("batch_size", 1), ("patience", 1)):
@@ -48,8 +51,9 @@ class TrainingSettings:
             raise SettingError(f"validation_share must be between 0 and 1, got {self.validation_share!r}")
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return dataclasses.asdict(self)
+        """Plain values, ready for JSON; `pipeline` only if it is on, so that older run folders still agree."""
+        plain = dataclasses.asdict(self)
+        return plain if self.pipeline else {name: value for name, value in plain.items() if name != "pipeline"}
 
 
 @dataclasses.dataclass
@@ -131,7 +135,8 @@ def split_validation(rows: Tensor, settings: TrainingSettings) -> tuple[Tensor, 
 
 def _epoch(coordinator: Coordinator, rows: Tensor, settings: TrainingSettings, epoch: int, on_step: OnStep) -> Report:
     parts = batches(rows, settings.batch_size, settings.seed, epoch)
-    for step, report in enumerate(coordinator.train_epoch(parts), start=1):
+    steps = pipelined_epoch(coordinator, parts) if settings.pipeline else coordinator.train_epoch(parts)
+    for step, report in enumerate(steps, start=1):
         if report is not None:
             return report
         on_step(epoch + 1, settings.epochs, step, len(parts))
