@@ -33,7 +33,7 @@ from privee.federation.admin import Admin, admin_of
 from privee.federation.job import write_job
 from privee.federation.local_kits import local_kits
 from privee.federation.project import create_project
-from privee.federation.running import _one_job, _wait_for
+from privee.federation.running import run_job, wait_for_sites
 from privee.federation.settings import JobSettings
 from privee.federation.sources import dataset_source
 from privee.federation.tensors import Packing
@@ -73,7 +73,7 @@ def local_step(parties: int, batch: int, steps: int = 40) -> float:
 def federated(admin: Admin, job: JobSettings, folder: Path) -> dict[str, Any]:
     """One job's cost of a step."""
     write_job(folder / "job", job)
-    state, run = _one_job(admin, folder / "job", folder / job.run, lambda state: None)
+    state, run = run_job(admin, folder / "job", folder / job.run)
     if "outcome" not in state:
         raise SystemExit(state)
     kinds = json.loads((run / "line.json").read_text())["kinds"]
@@ -98,7 +98,7 @@ def measure(parties: int, *, direct: bool, cases: list[tuple[int, Packing]]) -> 
         ports = {"port": free_port(), "direct_port": free_port() if direct else None}
         project = create_project(folder / "project", job(128, Packing.EXACT), **ports)
         with local_kits(project), admin_of(project, 120) as admin:
-            _wait_for(admin, dict.fromkeys(names, 0.0), 120, lambda state: None)
+            wait_for_sites(admin, dict.fromkeys(names, 0.0), 120)
             for batch, packing in cases:
                 local = local_step(parties, batch)
                 found = federated(admin, job(batch, packing), folder)

@@ -37,6 +37,7 @@ Stop = Annotated[int | None, typer.Option(help="Stop after so many epochs withou
 Seed = Annotated[int, typer.Option(help="For weights, batches and splits.")]
 Packed = Annotated[Literal["exact", "fp16", "int8"], typer.Option(help="How embeddings travel.")]
 Answer = Annotated[float, typer.Option(help="Seconds a site may take for a training step.")]
+Align = Annotated[float, typer.Option(help="The same for reading its table and for a step of the alignment.")]
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
@@ -60,6 +61,7 @@ def simulate(
     seed: Seed = 0,
     packing: Packed = "exact",
     answer_seconds: Answer = 30.0,
+    align_seconds: Align = 600.0,
     as_json: Json = False,
 ) -> None:
     """Train in NVFlare's simulator: every site a process on this machine, no certificates.
@@ -71,7 +73,7 @@ def simulate(
     training = _training(epochs, batch_size, learning_rate, patience, seed)
     shares = (parties, adversary_fraction, split)
     names, source, sites = _data(dataset, shares, party, active, ids, label, test_share, seed)
-    job = _job(names, model, training, source, packing, answer_seconds)
+    job = _job(names, model, training, source, packing, (answer_seconds, align_seconds))
     _show(_followed("simulating", lambda told: work(run, job, sites, on_state=told)), as_json)
 
 
@@ -98,6 +100,7 @@ def init(
     seed: Seed = 0,
     packing: Packed = "exact",
     answer_seconds: Answer = 30.0,
+    align_seconds: Align = 600.0,
     as_json: Json = False,
 ) -> None:
     """Write a project: start-up kits with certificates for server, sites and admin, and the job's settings.
@@ -109,7 +112,7 @@ def init(
     training = _training(epochs, batch_size, learning_rate, patience, seed)
     shares = (parties, adversary_fraction, split)
     names, source, sites = _data(dataset, shares, party, active, ids, label, test_share, seed)
-    job = _job(names, model, training, source, packing, answer_seconds)
+    job = _job(names, model, training, source, packing, (answer_seconds, align_seconds))
     made = create_project(project, job, server=server, port=port, direct_port=direct_port, sites=sites)
     kits = {name: str(made.kit(name)) for name in (server, *names)}
     if as_json:
@@ -216,7 +219,12 @@ def _data(
 
 
 def _job(
-    names: tuple[str, ...], model: str, training: Any, source: Mapping[str, Any], packing: str, answer_seconds: float
+    names: tuple[str, ...],
+    model: str,
+    training: Any,
+    source: Mapping[str, Any],
+    packing: str,
+    seconds: tuple[float, float],
 ) -> JobSettings:
     from privee.federation.settings import JobSettings
     from privee.federation.tensors import Packing
@@ -228,7 +236,8 @@ def _job(
         training=training,
         source=source,
         packing=Packing(packing),
-        answer_seconds=answer_seconds,
+        answer_seconds=seconds[0],
+        align_seconds=seconds[1],
     )
 
 

@@ -72,8 +72,8 @@ def _attempts(
 ) -> tuple[Mapping[str, Any], Path]:
     heard = dict.fromkeys(sites, 0.0)
     for attempt in range(patience.attempts):
-        _wait_for(admin, heard, patience.sites, on_state)
-        state, found = _one_job(admin, job, folder / str(attempt), on_state)
+        wait_for_sites(admin, heard, patience.sites, on_state)
+        state, found = run_job(admin, job, folder / str(attempt), on_state)
         if "outcome" in state:
             return state, found
         lost = state.get("lost")
@@ -83,8 +83,17 @@ def _attempts(
     raise PriveeError(state.get("error") or "the job ended without a result; see log.txt in the server's kit")
 
 
-def _wait_for(admin: Admin, heard: Mapping[str, float], seconds: float, on_state: OnState) -> None:
-    """Wait until every site was heard of since the given time."""
+def wait_for_sites(
+    admin: Admin, heard: Mapping[str, float], seconds: float, on_state: OnState = lambda state: None
+) -> None:
+    """Wait until every site was heard of since the given time.
+
+    Args:
+        admin: a session with the server.
+        heard: each site, and when it was last heard of by the server's clock; 0 for a site that is merely to be there.
+        seconds: how long.
+        on_state: told whom it waits for.
+    """
     end = time.monotonic() + seconds
     while True:
         now = admin.sites()
@@ -97,8 +106,20 @@ def _wait_for(admin: Admin, heard: Mapping[str, float], seconds: float, on_state
         time.sleep(EVERY)
 
 
-def _one_job(admin: Admin, job: Path, folder: Path, on_state: OnState) -> tuple[Mapping[str, Any], Path]:
-    """Submit a job and stay with it until its end."""
+def run_job(
+    admin: Admin, job: Path, folder: Path, on_state: OnState = lambda state: None
+) -> tuple[Mapping[str, Any], Path]:
+    """Submit a job and stay with it until its end.
+
+    Args:
+        admin: a session with the server.
+        job: a job folder.
+        folder: where to put what the server has of it.
+        on_state: told how far it is.
+
+    Returns:
+        The coordinator's last words, with an `outcome` if it finished, and where its part of the run is then.
+    """
     job_id = admin.submit(job)
     state: Mapping[str, Any] = {"phase": "submitted"}
     try:

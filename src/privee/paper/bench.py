@@ -32,6 +32,8 @@ QUICK_TRAINING: dict[str, dict[str, Any]] = {
 }
 
 
+SHORTER_TRAINING = {"drive": {"epochs": 45, "learning_rate": 2e-3}}
+"""With more than two parties, where 450 epochs take hours. With two: 95.5 % right, after the paper's 450 96.4 %."""
 LOGISTIC_TRAINING = {"model": "logistic", "epochs": 30, "batch_size": 128, "learning_rate": 3e-3}
 
 
@@ -64,7 +66,8 @@ class Case:
         if self.model == "logistic":
             return LOGISTIC_TRAINING
         chosen = QUICK_TRAINING.get(self.dataset) or paper_settings(self.dataset)
-        return chosen | ({} if self.model is None else {"model": self.model})
+        shorter = SHORTER_TRAINING.get(self.dataset, {}) if self.parties > 2 else {}
+        return chosen | shorter | ({} if self.model is None else {"model": self.model})
 
     @property
     def key(self) -> str:
