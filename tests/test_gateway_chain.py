@@ -15,6 +15,7 @@ from privee.gateway.ledger import audit_chain
 from privee.gateway.ledger.engine import connect
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.schema import audit_log
+from tests.ledger_fixtures import new_engine, new_postgres_ledger  # noqa: F401 - fixtures
 from tests.postgres_server import postgres  # noqa: F401 - a fixture
 
 KEY, OTHER_KEY = b"k" * 32, b"o" * 32
@@ -32,33 +33,6 @@ def disarm(engine: sa.Engine) -> None:
         named = sa.text("SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'audit_log'")
         for name in connection.execute(named).scalars().all():
             connection.execute(sa.text(f"DROP TRIGGER {name}"))
-
-
-@pytest.fixture(scope="module")
-def postgres_ledger(request) -> str:
-    url = request.getfixturevalue("postgres").new_database()
-    Ledger.create(url, KEY)
-    return url
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def engine(request, tmp_path):
-    """An empty ledger; PostgreSQL's is made once and emptied, which is quicker."""
-    if request.param == "sqlite":
-        Ledger.create(f"sqlite:///{tmp_path / 'ledger.db'}", KEY)
-        made = connect(f"sqlite:///{tmp_path / 'ledger.db'}")
-    else:
-        made = connect(request.getfixturevalue("postgres_ledger"))
-        empty(made)
-    yield made
-    made.dispose()
-
-
-def empty(engine: sa.Engine) -> None:
-    with engine.begin() as connection:
-        connection.execute(sa.text("ALTER TABLE audit_log DISABLE TRIGGER USER"))
-        connection.execute(sa.delete(audit_log))
-        connection.execute(sa.text("ALTER TABLE audit_log ENABLE TRIGGER USER"))
 
 
 def fill(engine: sa.Engine, count: int = ROWS, user: str = "user") -> None:

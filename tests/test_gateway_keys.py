@@ -13,10 +13,8 @@ import sqlalchemy as sa
 import privee
 from privee.gateway.ledger import api_keys, audit_chain
 from privee.gateway.ledger.api_keys import DEFAULT_RATE, KeyRecord, Keys, Wanted
-from privee.gateway.ledger.engine import connect
-from privee.gateway.ledger.ledger import Ledger
-from privee.gateway.ledger.schema import api_keys as api_keys_table
-from privee.gateway.ledger.schema import audit_log, metadata
+from privee.gateway.ledger.schema import metadata
+from tests.ledger_fixtures import new_engine, new_postgres_ledger  # noqa: F401 - fixtures
 from tests.postgres_server import postgres  # noqa: F401 - a fixture
 
 KEY, CHAIN_KEY = b"k" * 32, b"c" * 32
@@ -36,34 +34,6 @@ class Clock:
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
-
-
-@pytest.fixture(scope="module")
-def postgres_ledger(request) -> str:
-    url = request.getfixturevalue("postgres").new_database()
-    Ledger.create(url, KEY)
-    return url
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def engine(request, tmp_path):
-    """An empty ledger; PostgreSQL's is made once and emptied, which is quicker."""
-    if request.param == "sqlite":
-        Ledger.create(f"sqlite:///{tmp_path / 'ledger.db'}", KEY)
-        made = connect(f"sqlite:///{tmp_path / 'ledger.db'}")
-    else:
-        made = connect(request.getfixturevalue("postgres_ledger"))
-        empty(made)
-    yield made
-    made.dispose()
-
-
-def empty(engine: sa.Engine) -> None:
-    with engine.begin() as connection:
-        connection.execute(sa.text("ALTER TABLE audit_log DISABLE TRIGGER USER"))
-        for table in (audit_log, api_keys_table):
-            connection.execute(sa.delete(table))
-        connection.execute(sa.text("ALTER TABLE audit_log ENABLE TRIGGER USER"))
 
 
 @pytest.fixture

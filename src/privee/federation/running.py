@@ -124,7 +124,8 @@ def run_job(
     state: Mapping[str, Any] = {"phase": "submitted"}
     try:
         while not admin.status(job_id).startswith("FINISHED"):
-            state = admin.progress(job_id) or state
+            if "outcome" not in state:  # then it is merely winding up, and answers no more
+                state = admin.progress(job_id) or state
             on_state(state)
             if "error" in state:  # the coordinator gave up; do not wait for a site that hangs
                 admin.abort(job_id)
