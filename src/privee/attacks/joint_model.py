@@ -82,8 +82,11 @@ class JointModel:
 
 
 def from_federation(joint: LocalFederation) -> JointModel:
-    """A white box of a trained joint model, in double precision; the active party is the attacker."""
-    bottoms = [copy.deepcopy(party.learner.model).double().eval() for party in joint.parties]
+    """A white box of a trained joint model, in double precision; the active party is the attacker.
+
+    Convolutions stay in single precision, in which they were trained: in double they take twice as long.
+    """
+    bottoms = [_in_its_precision(copy.deepcopy(party.learner.model)).eval() for party in joint.parties]
     top = copy.deepcopy(joint.coordinator.learner.model).double().eval()
     shapes = [tuple(party._features.shape[1:]) for party in joint.parties]
     for module in (*bottoms, top):
@@ -97,6 +100,23 @@ def from_federation(joint: LocalFederation) -> JointModel:
         n_classes=n_classes,
         weights=_linear_weights(bottoms),
     )
+
+
+class _SinglePrecision(nn.Module):
+    """A module that takes and gives doubles and computes in single precision."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module.float()
+
+    def forward(self, rows: Tensor) -> Tensor:
+        found: Tensor = self.module(rows.float())
+        return found.double()
+
+
+def _in_its_precision(bottom: nn.Module) -> nn.Module:
+    convolves = any(isinstance(module, nn.Conv2d) for module in bottom.modules())
+    return _SinglePrecision(bottom) if convolves else bottom.double()
 
 
 class _Logits:

@@ -46,8 +46,8 @@ class AttackResult(Result):
     """A table of attacks; its own module says which."""
 
     band: ClassVar[str] = "mean and 95 % interval over seeds"
-    inversion_seeds: ClassVar[int | None] = None
-    """At most so many for gradient inversion, which takes ten times as long as GRNA."""
+    inversion_effort: ClassVar[tuple[int, int] | None] = None
+    """At most so many records and seeds for gradient inversion, which takes ten times as long as GRNA."""
 
     @abstractmethod
     def entries(self, size: Size) -> list[Entry]:
@@ -61,7 +61,7 @@ class AttackResult(Result):
             ],
             "records_and_seeds": EFFORT[size],
             "auxiliary_rows": Grid().auxiliary_rows,
-        } | ({} if self.inversion_seeds is None else {"seeds_of_gradient_inversion": self.inversion_seeds})
+        } | ({} if self.inversion_effort is None else {"at_most_for_gradient_inversion": self.inversion_effort})
 
     def rows(self, bench: Bench) -> list[Row]:
         entries = self.entries(bench.size)
@@ -86,8 +86,9 @@ class AttackResult(Result):
     def _effort(self, size: Size, entry: Entry) -> tuple[int, int]:
         """Records and seeds."""
         records, seeds = EFFORT[size].get(entry.case.dataset, EFFORT[size][""])
-        most = self.inversion_seeds if entry.attack.startswith("gradient-inversion") else None
-        return records, seeds if most is None else min(seeds, most)
+        if self.inversion_effort is None or not entry.attack.startswith("gradient-inversion"):
+            return records, seeds
+        return min(records, self.inversion_effort[0]), min(seeds, self.inversion_effort[1])
 
 
 def paper_spec(attack: str, dataset: str) -> str:

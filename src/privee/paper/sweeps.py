@@ -18,7 +18,7 @@ class Sweep(AttackResult):
 
     along: ClassVar[str]
     log: ClassVar[bool] = False
-    inversion_seeds = 3
+    inversion_effort = (64, 3)
 
     def place_of(self, row: Row) -> float | None:
         """Where on the axis a row stands; None if it does not depend on the quantity."""
