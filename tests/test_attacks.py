@@ -208,6 +208,24 @@ def reachable_numbers(root: object) -> np.ndarray:
     return np.concatenate(found)
 
 
+@pytest.mark.parametrize(("kind", "shapes"), [("mlp", [(6,), (4,)]), ("resnet", [(3, 8, 4), (3, 8, 4)])])
+def test_the_white_box_is_the_trained_model(kind, shapes):
+    """Single precision inside a convolutional model, doubles at its ends, and gradients through it."""
+    columns = {
+        f"p{k}": np.random.default_rng(k).random((5, *shape), dtype=np.float32) for k, shape in enumerate(shapes)
+    }
+    named = dict(zip(columns, shapes, strict=True))
+    joint = LocalFederation(columns, np.zeros(5, dtype=int), *make_models(kind, named, 3, 0))
+    model = from_federation(joint)
+    own, unknown = (torch.from_numpy(part.reshape(5, -1)).double() for part in columns.values())
+    logits = model.logits(own, unknown.requires_grad_())
+    assert logits.dtype == torch.float64
+    assert torch.allclose(logits.float(), joint.coordinator.logits(torch.arange(5)), atol=1e-5)
+    (gradient,) = torch.autograd.grad(logits.square().sum(), unknown)
+    assert gradient.dtype == torch.float64
+    assert (gradient.abs().sum(dim=1) > 0).all()
+
+
 def marked_view(leak: str | None = None) -> tuple[AttackerView, np.ndarray]:
     """A view whose true unknown columns are random doubles, which do not turn up elsewhere by chance."""
     rng = np.random.default_rng(5)
