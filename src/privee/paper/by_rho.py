@@ -5,6 +5,7 @@ from __future__ import annotations
 from privee.defenses import PriveeU, defense
 from privee.paper.attack_rows import Entry, paper_spec
 from privee.paper.bench import Case
+from privee.paper.by_clients import shared_by
 from privee.paper.defenses import OURS, privee_u
 from privee.paper.printed import printed
 from privee.paper.results import Row, Size, Value
@@ -40,7 +41,7 @@ class GrnaByRho(RhoSweep):
 
     def entries(self, size: Size) -> list[Entry]:
         full = size == "full"
-        case = Case(dataset="mnist", parties=25) if full else Case(dataset="digits", parties=4)
+        case = shared_by("mnist", 25) if full else shared_by("digits", 4)
         return [
             Entry(
                 case=case,
