@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from privee.cli import app
+from privee.data.partition import split_image
 from privee.errors import PriveeError
 from privee.paper import Bench, Case, Row, Value, find_result, load_outcome, measure, printed, results, save_outcome
 from privee.paper import attack_rows as attack_rows_module
@@ -250,3 +251,23 @@ def test_an_unknown_result_is_one_line(capsys: pytest.CaptureFixture[str], monke
     monkeypatch.setattr("sys.argv", ["privee", "paper", "run", "nothing"])
     assert app.run() == 2
     assert capsys.readouterr().err.startswith("privee: the paper has no result called 'nothing'")
+
+
+@pytest.mark.parametrize("name", ["gia-mnist-clients", "grna-mnist-clients", "grna-mnist-rho"])
+def test_the_attacker_knows_half_of_mnist_however_many_parties_share_it(name):
+    result = find_result(name)
+    assert isinstance(result, AttackResult)
+    for entry in result.entries("full"):
+        case = entry.case
+        held = split_image((1, 28, 28), parties=case.parties, adversary_fraction=case.fraction).parts[0]
+        share = len(held.features) / 784
+        assert share == 0.5 or case.attacked_fraction == 0.5, (case.parties, share)
+
+
+def test_gradient_inversion_takes_fewer_records_in_sweeps_and_says_so():
+    sweep, table = find_result("rho-all"), find_result("gia-50")
+    efforts = {entry.attack.partition(":")[0]: sweep._effort("full", entry) for entry in sweep.entries("full")[:2]}
+    assert efforts == {"grna-paper": (256, 10), "gradient-inversion": (64, 3)}
+    assert table._effort("full", table.entries("full")[0]) == (256, 10)
+    assert sweep.settings("full")["at_most_for_gradient_inversion"] == (64, 3)
+    assert "at_most_for_gradient_inversion" not in table.settings("full")

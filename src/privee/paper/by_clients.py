@@ -35,9 +35,8 @@ def shared_by(dataset: str, parties: int) -> Case:
     MNIST has 28 strips: among more than 15 parties the active one gets fewer than 14, and passive ones that joined it
     bring the rest of its half.
     """
-    return Case(
-        dataset=dataset, parties=parties, attacked_fraction=0.5 if dataset == "mnist" and parties > 15 else None
-    )
+    joined = dataset == "mnist" and parties > 15
+    return Case(dataset=dataset, parties=parties, attacked_fraction=0.5 if joined else None)
 
 
 def _entries(dataset: str, attack: str, size: Size, defenses: dict[int, dict[str, Value | None]]) -> list[Entry]:
