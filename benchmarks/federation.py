@@ -1,12 +1,12 @@
 """What crossing machines costs: federated steps against local ones, provisioned with mutual TLS on loopback.
 
-    python benchmarks/federation.py [PARTIES ...]     default: 2 5; needs MNIST (see docs/data.md)
+    python benchmarks/federation.py [PARTIES ...]     default: 2 5 10; needs MNIST (see docs/data.md)
 
 prints the table and stores benchmarks/results/federation.json. Every role is a process of its own, on one thread; the
-model is the mlp on MNIST's 784 columns. A step is two exchanges; `transport` is their time without the slowest site's
-own work. Bars: transport at batch 128 at most 10 ms for two parties and 25 ms for five; throughput at batch 2048 at
-least 40 % of local. `direct` is a project with a direct port, `relayed` one without. The load average is stored beside
-each figure: these are wall times, and a busy machine adds to them.
+model is the mlp on MNIST's 784 columns. A step is two exchanges, or one if pipelined; `transport` is their time without
+the slowest site's own work. Bars: transport at batch 128 at most 10 ms for two parties and 25 ms for five; throughput
+at batch 2048 at least 40 % of local. `direct` is a project with a direct port, `relayed` one without. The load average
+is stored beside each figure: these are wall times, and a busy machine adds to them.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ from privee.vfl import LocalFederation, make_models
 from privee.vfl.joint_data import from_dataset
 from privee.vfl.training import TrainingSettings
 
+Case = tuple[int, Packing, bool]
+"""Batch, packing, pipelined."""
 RESULTS = Path(__file__).parent / "results" / "federation.json"
 EPOCHS = {128: 1, 512: 2, 2048: 4}
 
@@ -76,59 +78,66 @@ def federated(admin: Admin, job: JobSettings, folder: Path) -> dict[str, Any]:
     state, run = run_job(admin, folder / "job", folder / job.run)
     if "outcome" not in state:
         raise SystemExit(state)
-    kinds = json.loads((run / "line.json").read_text())["kinds"]
-    work, logits = kinds["training work"], kinds["training logits"]
-    both = {name: work[name] + logits[name] for name in ("seconds", "transport", "sent", "received")}
-    accuracy = state["outcome"]["test"]["accuracy"]
-    return both | {"accuracy": accuracy, "step": json.loads((run / "line.json").read_text())["step"]}
+    line = json.loads((run / "line.json").read_text())
+    names = ["work and logits"] if job.training.pipeline else ["work", "logits"]
+    kinds = [line["kinds"][f"training {name}"] for name in names]
+    cost = {name: sum(kind[name] for kind in kinds) for name in ("seconds", "transport", "sent", "received")}
+    return cost | {"accuracy": state["outcome"]["test"]["accuracy"], "step": line["step"]}
 
 
-def measure(parties: int, *, direct: bool, cases: list[tuple[int, Packing]]) -> list[dict[str, Any]]:
+def measure(parties: int, *, direct: bool, cases: list[Case]) -> list[dict[str, Any]]:
     names, source = dataset_source("mnist", parties=parties)
     rows = []
     with tempfile.TemporaryDirectory(prefix="privee-") as name:
         folder = Path(name)
 
-        def job(batch: int, packing: Packing) -> JobSettings:
-            training = TrainingSettings(epochs=EPOCHS[batch], batch_size=batch)
-            run = f"b{batch}-{packing}"
+        def job(batch: int, packing: Packing = Packing.EXACT, pipeline: bool = False) -> JobSettings:
+            training = TrainingSettings(epochs=EPOCHS[batch], batch_size=batch, pipeline=pipeline)
+            run = f"b{batch}-{packing}-{pipeline}"
             settings = {"parties": names, "model": "mlp", "source": source, "answer_seconds": 120.0}
             return JobSettings(run=run, training=training, packing=packing, **settings)
 
         ports = {"port": free_port(), "direct_port": free_port() if direct else None}
-        project = create_project(folder / "project", job(128, Packing.EXACT), **ports)
+        project = create_project(folder / "project", job(128), **ports)
         with local_kits(project), admin_of(project, 120) as admin:
-            wait_for_sites(admin, dict.fromkeys(names, 0.0), 120)
-            for batch, packing in cases:
+            wait_for_sites(admin, names, 120)
+            for batch, packing, pipeline in cases:
                 local = local_step(parties, batch)
-                found = federated(admin, job(batch, packing), folder)
+                found = federated(admin, job(batch, packing, pipeline), folder)
                 local = statistics.mean([local, local_step(parties, batch)])
                 about = {"parties": parties, "batch": batch, "packing": str(packing), "direct": direct}
+                about |= {"pipeline": pipeline}
                 rows.append(about | found | {"local": local, "load": os.getloadavg()[0]})
                 print(json.dumps(rows[-1]), flush=True)
     return rows
 
 
+def cases_of(parties: int, *, direct: bool) -> list[Case]:
+    """Every batch size; what fewer bits and a pipeline gain at both ends of them, with two parties."""
+    exact: list[Case] = [(batch, Packing.EXACT, False) for batch in EPOCHS]
+    ends = (128, 2048)
+    pipelined: list[Case] = [(batch, Packing.EXACT, True) for batch in ends]
+    fewer: list[Case] = [(batch, packing, False) for batch in ends for packing in (Packing.FP16, Packing.INT8)]
+    if parties == 2:
+        return exact + pipelined + (fewer if direct else [])
+    return exact + pipelined[:1] if direct else exact[:1]
+
+
 def main() -> None:
     results: list[dict[str, Any]] = []
-    exact = [(batch, Packing.EXACT) for batch in EPOCHS]
-    for parties in [int(word) for word in sys.argv[1:]] or [2, 5]:
-        if parties == 2:
-            results += measure(2, direct=False, cases=exact)
-            fewer = [(batch, packing) for batch in (128, 2048) for packing in (Packing.FP16, Packing.INT8)]
-            results += measure(2, direct=True, cases=exact + fewer)
-        else:
-            results += measure(parties, direct=True, cases=exact if parties == 5 else exact[:1])
-    heads = "parties;batch;line;packing;step, ms;local, ms;share;transport, ms;KB/step;accuracy"
+    for parties in [int(word) for word in sys.argv[1:]] or [2, 5, 10]:
+        for direct in (False, True):
+            results += measure(parties, direct=direct, cases=cases_of(parties, direct=direct))
+    heads = "parties;batch;line;packing;pipelined;step, ms;local, ms;share;transport, ms;KB/step;accuracy"
     table = Table(*heads.split(";"))
     for row in results:
         line = "direct" if row["direct"] else "relayed"
         times = [f"{1e3 * row[name]:.1f}" for name in ("step", "local")]
         more = [f"{row['local'] / row['step']:.0%}", f"{1e3 * row['transport']:.1f}"]
         size = f"{(row['sent'] + row['received']) / 1e3:.0f}"
-        head = [str(row["parties"]), str(row["batch"]), line, row["packing"]]
+        head = [str(row["parties"]), str(row["batch"]), line, row["packing"], "yes" if row["pipeline"] else ""]
         table.add_row(*head, *times, *more, size, f"{row['accuracy']:.1%}")
-    Console(width=120).print(table)
+    Console(width=130).print(table)
     kept = json.loads(RESULTS.read_text())["steps"] if RESULTS.exists() else []
     measured = {row["parties"] for row in results}
     steps = sorted([row for row in kept if row["parties"] not in measured] + results, key=lambda row: row["parties"])

@@ -1,6 +1,11 @@
-"""Helpers of the federation tests: all roles in this process, talking in real bytes, and tables to train on."""
+"""Helpers of the federation tests: all roles in this process, talking in real bytes; tables; commands."""
 
 import csv
+import os
+import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -89,3 +94,25 @@ def largest_difference(one: Path, other: Path) -> float:
         assert a.keys() == b.keys()
         worst = max([worst, *(float((a[name] - b[name]).abs().max()) for name in a)])
     return worst
+
+
+def started(*arguments: object) -> subprocess.Popen:
+    """`privee federation ...` in a process of its own."""
+    command = [sys.executable, "-m", "privee", "federation", *map(str, arguments)]
+    env = os.environ | {"OMP_NUM_THREADS": "1"}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    # A runner started in the background ignores Ctrl-C, and its children inherit that; a user's shell does not.
+    heed = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    return subprocess.Popen(command, env=env, **pipes, **heed)  # noqa: S603 (our own command line)
+
+
+def said(process: subprocess.Popen, seconds: float) -> tuple[int, str]:
+    """Exit code and all words of a command."""
+    out, _ = process.communicate(timeout=seconds)
+    return process.returncode, out
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]

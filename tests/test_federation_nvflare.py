@@ -1,12 +1,11 @@
-"""The same, over NVFlare: a provisioned project with mutual TLS, every role a process of its own, and the simulator."""
+"""The same, over NVFlare: a provisioned project with mutual TLS, every role a process of its own, and crashes."""
 
 import dataclasses
 import json
-import os
+import signal
 import socket
 import ssl
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -18,43 +17,23 @@ import torch
 import privee
 from privee.data.datasets import load_dataset
 from privee.data.partition import Partition
+from privee.federation.admin import admin_of
 from privee.federation.assembling import assemble
 from privee.federation.child import Child
 from privee.federation.kits import start_kit
 from privee.federation.local_kits import local_kits
 from privee.federation.project import ADMIN, Project, create_project
+from privee.federation.running import run_job
 from privee.gateway.demo import World, make_world
 from privee.gateway.processes import start_party
 from privee.vfl.experiment import open_run, train_run
-from privee.vfl.joint_data import from_dataset, from_tables
+from privee.vfl.joint_data import from_dataset
 from privee.vfl.runs import read_json
 from privee.vfl.training import TrainingSettings
 from privee.vfl.weights import load_tensors
-from tests.support_federation import digits_job, largest_difference, write_tables
+from tests.support_federation import digits_job, free_port, said, started
 
 EPOCHS, ANSWER = 40, 8.0
-
-
-def command(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "privee", "federation", *map(str, arguments)]
-
-
-def said(process: subprocess.Popen, seconds: float) -> tuple[int, str]:
-    """Exit code and all words of a command."""
-    out, _ = process.communicate(timeout=seconds)
-    return process.returncode, out
-
-
-def started(*arguments: object) -> subprocess.Popen:
-    env = os.environ | {"OMP_NUM_THREADS": "1"}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    return subprocess.Popen(command(*arguments), env=env, **pipes)  # noqa: S603 (our own command line)
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 def talk(project: Project, port: int, kit: Path | None) -> bytes:
@@ -64,7 +43,7 @@ def talk(project: Project, port: int, kit: Path | None) -> bytes:
     context.load_verify_locations(project.kit(ADMIN) / "startup" / "rootCA.pem")
     if kit is not None:
         context.load_cert_chain(kit / "startup" / "client.crt", kit / "startup" / "client.key")
-    plain = socket.create_connection(("127.0.0.1", port), timeout=10)
+    plain = socket.create_connection(("127.0.0.1", port), timeout=5)
     with plain, context.wrap_socket(plain) as line:
         line.settimeout(1.0)
         return line.recv(1)
@@ -89,6 +68,24 @@ def wait_for_epoch(board: Path, epoch: int, process: subprocess.Popen) -> None:
         assert process.poll() is None, process.communicate()[0]
         assert time.monotonic() < end, "the training did not start"
         time.sleep(0.05)
+
+
+def wait_for_file(file: Path, process: subprocess.Popen) -> None:
+    end = time.monotonic() + 150
+    while not file.exists():
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < end, f"{file.name} was not written"
+        time.sleep(0.02)
+
+
+def wait_for_port(port: int) -> None:
+    end = time.monotonic() + 150
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port), timeout=10).close()
+        except ConnectionRefusedError:
+            assert time.monotonic() < end, "no job listens on the direct port"
+            time.sleep(0.1)
 
 
 def crash(site: Child, board: Path) -> float:
@@ -137,12 +134,17 @@ class Broken:
 
 @pytest.fixture(scope="module")
 def interrupted(project, other, kits, tmp_path_factory) -> Broken:
-    """A run whose passive site dies in mid-epoch and does not come back while the command waits."""
+    """A run whose command is killed and given again, and whose passive site dies in mid-epoch and stays away."""
     out = World(tmp_path_factory.mktemp("served")).run
-    process = started("run", project.folder, "--out", out, "--wait", 90, "--attempts", 1)
+    given = ["run", project.folder, "--out", out, "--wait", 90, "--attempts", 1]
+    killed = started(*given)
+    wait_for_file(project.folder / "submitted" / f"{out.name}.json", killed)
+    killed.kill()
+    killed.communicate()
+    process = started(*given)
     board = board_of(project, out)
-    wait_for_epoch(board, 1, process)
     direct = read_json(project.kit("localhost") / "local" / "comm_config.json")["adhoc"]["resources"]["port"]
+    wait_for_port(direct)  # it is there long before the first epoch, so the talks below miss none
     known = {"none": None, "foreign": other.kit("active"), "own": project.kit("active")}
     strangers = {who: refusal(project, direct, kit) for who, kit in known.items()}
     wait_for_epoch(board, 3, process)
@@ -151,8 +153,28 @@ def interrupted(project, other, kits, tmp_path_factory) -> Broken:
     return Broken(out, out.exists(), code, words, read_json(board), seconds, strangers)
 
 
+@dataclasses.dataclass
+class Alone:
+    """What the server says of its sites while one is dead, and while the other hangs as well."""
+
+    dead: list[str]
+    hanging: list[str]
+    job: dict
+
+
 @pytest.fixture(scope="module")
-def resumed(project, kits, interrupted):
+def alone(project, kits, interrupted, tmp_path_factory) -> Alone:
+    with admin_of(project, 60) as admin:
+        dead = admin.silent(project.job.parties)
+        state, _ = run_job(admin, project.folder / "job", tmp_path_factory.mktemp("alone"))
+        kits["active"].send(signal.SIGSTOP)
+        hanging = admin.silent(project.job.parties)
+        kits["active"].send(signal.SIGCONT)
+    return Alone(dead, hanging, dict(state))
+
+
+@pytest.fixture(scope="module")
+def resumed(project, kits, interrupted, alone):
     """The site is started again and the same command goes on; it dies again, and comes back while the command waits."""
     out, site = interrupted.out, project.kit("passive-1")
     kits["passive-1"] = start_kit(site, site / "process.log")
@@ -176,12 +198,25 @@ def test_a_site_that_dies_ends_the_job_in_time_with_a_clear_error(interrupted):
     assert not interrupted.written
 
 
+def test_sites_that_do_not_answer_are_told_from_those_that_do(alone):
+    """The server lists a dead site for ten minutes, and waits for a hanging one longer than it may take to answer."""
+    assert alone.dead == ["passive-1"]
+    assert alone.hanging == ["active", "passive-1"]
+
+
+def test_a_job_that_cannot_start_without_a_dead_site_ends(alone):
+    """NVFlare would look for the site at ever longer intervals."""
+    assert alone.job["lost"] == "passive-1"
+    assert alone.job["error"] == "site passive-1 left before the job started"
+
+
 def test_a_command_waits_for_a_lost_site_and_submits_the_job_again(project, interrupted, resumed):
     out, outcome, epoch = resumed
     assert interrupted.board["epoch"] < epoch < EPOCHS  # it had gone on, and was not finished, when the site died again
     jobs = {folder.name for folder in (project.kit("localhost") / "store" / "jobs").iterdir()}
     taken = {folder.name for folder in project.kit("passive-1").iterdir() if folder.name in jobs}
-    assert len(jobs) == len(taken) == 3  # the first command's, and two of the second's
+    # the first command's, which the second found again after the first was killed; two of the third; one never started
+    assert (len(jobs), len(taken)) == (4, 3)
     assert outcome["epochs"] == EPOCHS
     assert (out / "config.json").exists()
 
@@ -260,18 +295,3 @@ def test_the_server_listens_on_loopback_alone(project, kits):
         pytest.skip("this machine has no other address")
     with pytest.raises(OSError, match="refused"):
         socket.create_connection((others[0], project.port), timeout=5)
-
-
-def test_simulated_sites_align_their_tables_and_train_as_in_one_process(tmp_path):
-    names = ("bank", "shop", "phone")
-    files = write_tables(tmp_path, names)
-    given = [word for name in names for word in ("--party", f"{name}={files[name]}")]
-    more = ["--active", "bank", "--id", "customer", "--label", "digit", "--model", "logistic", "--epochs", 2]
-    process = started("simulate", *given, *more, "--out", tmp_path / "run", "--json")
-    code, words = said(process, 200)
-    assert code == 0, words
-    columns = dict.fromkeys(names, "customer")
-    data = from_tables(files, active="bank", id_columns=columns, label="digit", test_share=0.2, seed=0)
-    train_run(tmp_path / "local", data, "logistic", TrainingSettings(epochs=2))
-    assert largest_difference(tmp_path / "local", tmp_path / "run") <= 1e-6
-    assert not (tmp_path / "run.parts").exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -35,6 +34,7 @@ Batch = Annotated[int, typer.Option(min=1, help="Rows per step.")]
 Rate = Annotated[float, typer.Option(help="Of Adam.")]
 Stop = Annotated[int | None, typer.Option(help="Stop after so many epochs without a better loss.")]
 Seed = Annotated[int, typer.Option(help="For weights, batches and splits.")]
+Pipeline = Annotated[bool, typer.Option(help="One exchange per step, embeddings one step older.")]
 Packed = Annotated[Literal["exact", "fp16", "int8"], typer.Option(help="How embeddings travel.")]
 Answer = Annotated[float, typer.Option(help="Seconds a site may take for a training step.")]
 Align = Annotated[float, typer.Option(help="The same for reading its table and for a step of the alignment.")]
@@ -59,6 +59,7 @@ def simulate(
     learning_rate: Rate = 1e-3,
     patience: Stop = None,
     seed: Seed = 0,
+    pipeline: Pipeline = False,
     packing: Packed = "exact",
     answer_seconds: Answer = 30.0,
     align_seconds: Align = 600.0,
@@ -70,7 +71,7 @@ def simulate(
     """
     from privee.federation.simulating import simulate as work
 
-    training = _training(epochs, batch_size, learning_rate, patience, seed)
+    training = _training(epochs, batch_size, learning_rate, patience, seed, pipeline)
     shares = (parties, adversary_fraction, split)
     names, source, sites = _data(dataset, shares, party, active, ids, label, test_share, seed)
     job = _job(names, model, training, source, packing, (answer_seconds, align_seconds))
@@ -98,6 +99,7 @@ def init(
     learning_rate: Rate = 1e-3,
     patience: Stop = None,
     seed: Seed = 0,
+    pipeline: Pipeline = False,
     packing: Packed = "exact",
     answer_seconds: Answer = 30.0,
     align_seconds: Align = 600.0,
@@ -109,7 +111,7 @@ def init(
     """
     from privee.federation.project import create_project
 
-    training = _training(epochs, batch_size, learning_rate, patience, seed)
+    training = _training(epochs, batch_size, learning_rate, patience, seed, pipeline)
     shares = (parties, adversary_fraction, split)
     names, source, sites = _data(dataset, shares, party, active, ids, label, test_share, seed)
     job = _job(names, model, training, source, packing, (answer_seconds, align_seconds))
@@ -147,11 +149,11 @@ def start(kit: Annotated[Path, typer.Argument(help="The kit of the server or of 
 
     Example: `privee federation start kits/bank`
     """
-    from privee.federation.kits import prepare_kit, start_command
+    from privee.federation.kits import prepare_kit
+    from privee.federation.serving import serve_kit
 
-    err.print(f"{prepare_kit(kit)} {kit.resolve().name}", markup=False)
-    command, env = start_command(kit)
-    os.execve(command[0], command, os.environ | env)  # noqa: S606 (NVFlare's own script, from the kit)
+    err.print(f"{prepare_kit(kit)} {kit.resolve().name}, until Ctrl-C", markup=False)
+    raise typer.Exit(serve_kit(kit))
 
 
 @app.command("run")
@@ -184,10 +186,12 @@ def run(
         _show(_followed("training", work), as_json)
 
 
-def _training(epochs: int, batch_size: int, rate: float, patience: int | None, seed: int) -> Any:
+def _training(epochs: int, batch_size: int, rate: float, patience: int | None, seed: int, pipeline: bool) -> Any:
     from privee.vfl.training import TrainingSettings
 
-    return TrainingSettings(epochs=epochs, batch_size=batch_size, learning_rate=rate, patience=patience, seed=seed)
+    return TrainingSettings(
+        epochs=epochs, batch_size=batch_size, learning_rate=rate, patience=patience, seed=seed, pipeline=pipeline
+    )
 
 
 def _data(

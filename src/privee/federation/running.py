@@ -6,16 +6,18 @@ import dataclasses
 import re
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from privee.errors import PriveeError
-from privee.federation.admin import EVERY, Admin, admin_of
+from privee.federation.admin import EVERY, OVER, RUNNING, Admin, admin_of
 from privee.federation.assembling import assemble, refuse_taken
 from privee.federation.job import write_job
 from privee.federation.project import Project
+from privee.federation.settings import JobSettings
 from privee.federation.simulating import outcome_of
+from privee.federation.submitted import Submitted
 from privee.vfl.experiment import Outcome
 
 OnState = Callable[[Mapping[str, Any]], None]
@@ -45,7 +47,8 @@ def run_project(
 ) -> Outcome:
     """Run the project's job and write its run folder.
 
-    The name of `out` is the run's name at every site: after a failure the same call goes on from the last checkpoint.
+    The name of `out` is the run's name at every site: after a failure the same call goes on from the last checkpoint,
+    and with a job that still runs.
 
     Args:
         project: its admin kit is used.
@@ -60,44 +63,47 @@ def run_project(
     job = dataclasses.replace(project.job, run=out.name)
     write_job(project.folder / "job", job)
     patience = patience or Patience()
-    with admin_of(project, patience.sites) as admin, tempfile.TemporaryDirectory(prefix="privee-") as name:
-        state, found = _attempts(admin, project.folder / "job", job.parties, patience, Path(name), on_state)
+
+    def waiting() -> None:
+        on_state({"phase": "waiting for the server"})
+
+    with admin_of(project, patience.sites, waiting) as admin, tempfile.TemporaryDirectory(prefix="privee-") as name:
+        state, found = _attempts(admin, project, job, patience, Path(name), on_state)
         sites = None if parts is None else {site: parts[site] / job.run for site in job.parties}
         assemble(out, found, sites)
     return outcome_of(state, out)
 
 
 def _attempts(
-    admin: Admin, job: Path, sites: tuple[str, ...], patience: Patience, folder: Path, on_state: OnState
+    admin: Admin, project: Project, job: JobSettings, patience: Patience, folder: Path, on_state: OnState
 ) -> tuple[Mapping[str, Any], Path]:
-    heard = dict.fromkeys(sites, 0.0)
+    submitted = Submitted(project.folder, job)
+    job_id = submitted.open_job(admin)
     for attempt in range(patience.attempts):
-        wait_for_sites(admin, heard, patience.sites, on_state)
-        state, found = run_job(admin, job, folder / str(attempt), on_state)
+        if job_id is None:
+            wait_for_sites(admin, job.parties, patience.sites, on_state)
+            job_id = submitted.note(admin.submit(project.folder / "job"))
+        state, found = follow_job(admin, job_id, folder / str(attempt), on_state)
         if "outcome" in state:
             return state, found
-        lost = state.get("lost")
-        if lost is None:
+        if state.get("lost") is None:
             break
-        heard = dict.fromkeys(sites, 0.0) | {lost: admin.sites().get(lost, 0.0)}
+        job_id = None
     raise PriveeError(state.get("error") or "the job ended without a result; see log.txt in the server's kit")
 
 
-def wait_for_sites(
-    admin: Admin, heard: Mapping[str, float], seconds: float, on_state: OnState = lambda state: None
-) -> None:
-    """Wait until every site was heard of since the given time.
+def wait_for_sites(admin: Admin, sites: Sequence[str], seconds: float, on_state: OnState = lambda state: None) -> None:
+    """Wait until every site answers the server.
 
     Args:
         admin: a session with the server.
-        heard: each site, and when it was last heard of by the server's clock; 0 for a site that is merely to be there.
+        sites: their names.
         seconds: how long.
         on_state: told whom it waits for.
     """
     end = time.monotonic() + seconds
     while True:
-        now = admin.sites()
-        waiting = [site for site, last in heard.items() if now.get(site, 0.0) <= last]
+        waiting = admin.silent(sites)
         if not waiting:
             return
         if time.monotonic() > end:
@@ -109,23 +115,28 @@ def wait_for_sites(
 def run_job(
     admin: Admin, job: Path, folder: Path, on_state: OnState = lambda state: None
 ) -> tuple[Mapping[str, Any], Path]:
-    """Submit a job and stay with it until its end.
+    """Submit a job folder and stay with the job until its end (see `follow_job`)."""
+    return follow_job(admin, admin.submit(job), folder, on_state)
+
+
+def follow_job(
+    admin: Admin, job_id: str, folder: Path, on_state: OnState = lambda state: None
+) -> tuple[Mapping[str, Any], Path]:
+    """Stay with a submitted job until its end.
 
     Args:
         admin: a session with the server.
-        job: a job folder.
+        job_id: which.
         folder: where to put what the server has of it.
         on_state: told how far it is.
 
     Returns:
         The coordinator's last words, with an `outcome` if it finished, and where its part of the run is then.
     """
-    job_id = admin.submit(job)
     state: Mapping[str, Any] = {"phase": "submitted"}
     try:
-        while not admin.status(job_id).startswith("FINISHED"):
-            if "outcome" not in state:  # then it is merely winding up, and answers no more
-                state = admin.progress(job_id) or state
+        while not (status := admin.status(job_id)).startswith(OVER):
+            state = _looked(admin, job_id, status, state)
             on_state(state)
             if "error" in state:  # the coordinator gave up; do not wait for a site that hangs
                 admin.abort(job_id)
@@ -138,3 +149,14 @@ def run_job(
         words, found = admin.fetch(job_id, folder)
         return words or state, found
     return state, folder
+
+
+def _looked(admin: Admin, job_id: str, status: str, state: Mapping[str, Any]) -> Mapping[str, Any]:
+    """How far a job is."""
+    if status == RUNNING:
+        # with an outcome it is merely winding up, and answers no more
+        return state if "outcome" in state else admin.progress(job_id) or state
+    missing = admin.missing(job_id)  # NVFlare would look for them at ever longer intervals, and say nothing
+    if missing:
+        return {"phase": "failed", "error": f"site {missing[0]} left before the job started", "lost": missing[0]}
+    return state

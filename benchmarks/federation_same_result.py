@@ -1,0 +1,112 @@
+"""Does a federated run end as the local one? Separate processes with mutual TLS; 2, 3 and 5 parties, two models.
+
+    python benchmarks/federation_same_result.py [EPOCHS]     default: 2; a few minutes
+
+prints the table and stores benchmarks/results/federation_same_result.json. One project of five sites on the digits
+dataset; each job is of its first 2, 3 or 5 sites. `difference` is the largest between any two weights of any role; the
+bar is 1e-6. Ends with exit code 1 if a job misses it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from rich.console import Console
+from rich.table import Table
+
+from privee.data.datasets import load_dataset
+from privee.data.partition import Partition
+from privee.federation.admin import Admin, admin_of
+from privee.federation.assembling import assemble
+from privee.federation.job import write_job
+from privee.federation.local_kits import local_kits, parts_of
+from privee.federation.project import Project, create_project
+from privee.federation.running import run_job, wait_for_sites
+from privee.federation.settings import JobSettings
+from privee.federation.sources import dataset_source
+from privee.vfl.experiment import train_run
+from privee.vfl.joint_data import from_dataset
+from privee.vfl.training import TrainingSettings
+from privee.vfl.weights import load_tensors
+
+RESULTS = Path(__file__).parent / "results" / "federation_same_result.json"
+MODELS, PARTIES, BAR = ("logistic", "mlp"), (2, 3, 5), 1e-6
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def job_of(model: str, parties: int, epochs: int) -> JobSettings:
+    names, source = dataset_source("digits", parties=parties)
+    training = TrainingSettings(epochs=epochs, learning_rate=0.01)
+    times = {"answer_seconds": 120.0}
+    return JobSettings(run=f"{model}-{parties}", parties=names, model=model, training=training, source=source, **times)
+
+
+def compared(one: Path, other: Path) -> dict[str, Any]:
+    """How many weights two runs have, and the largest difference between them."""
+    count, worst = 0, 0.0
+    for file in sorted(one.glob("**/model.safetensors")):
+        role = file.parent.name
+        ours, theirs = load_tensors(file, role), load_tensors(other / file.relative_to(one), role)
+        if ours.keys() != theirs.keys():
+            raise SystemExit(f"the weights of {role} have other names")
+        count += sum(tensor.numel() for tensor in ours.values())
+        worst = max([worst, *(float((ours[name] - theirs[name]).abs().max()) for name in ours)])
+    return {"weights": count, "difference": worst}
+
+
+def measure(admin: Admin, project: Project, job: JobSettings, folder: Path) -> dict[str, Any]:
+    """One job, and the local run with the same settings."""
+    started = time.perf_counter()
+    state, coordinator = run_job(admin, write_job(folder / "job", job), folder / "fetched" / job.run)
+    if "outcome" not in state:
+        raise SystemExit(state)
+    seconds = time.perf_counter() - started
+    places = parts_of(project)
+    assemble(folder / job.run, coordinator, {site: places[site] / job.run for site in job.parties})
+    data = from_dataset(load_dataset("digits"), Partition.from_dict(dict(job.source["partition"])))
+    local = train_run(folder / "local" / job.run, data, job.model, job.training)
+    about = {"model": job.model, "parties": len(job.parties), "epochs": job.training.epochs}
+    accuracy = {"accuracy": state["outcome"]["test"]["accuracy"], "local_accuracy": local.test.accuracy}
+    found = compared(folder / "local" / job.run, folder / job.run)
+    return about | found | accuracy | {"seconds": seconds, "load": os.getloadavg()[0]}
+
+
+def main() -> None:
+    epochs, rows = int(sys.argv[1]) if sys.argv[1:] else 2, []
+    with tempfile.TemporaryDirectory(prefix="privee-") as name:
+        folder, everybody = Path(name), job_of("mlp", max(PARTIES), epochs)
+        project = create_project(folder / "project", everybody, port=free_port(), direct_port=free_port())
+        with local_kits(project), admin_of(project, 120) as admin:
+            wait_for_sites(admin, everybody.parties, 120)
+            for model in MODELS:
+                for parties in PARTIES:
+                    rows.append(measure(admin, project, job_of(model, parties, epochs), folder))
+                    print(json.dumps(rows[-1]), flush=True)
+    table = Table(
+        "model", "parties", "epochs", "weights", "largest difference", "test accuracy", "of the local run", "s"
+    )
+    for row in rows:
+        head = [row["model"], str(row["parties"]), str(row["epochs"]), f"{row['weights']:,}"]
+        accuracies = [f"{row[name]:.2%}" for name in ("accuracy", "local_accuracy")]
+        table.add_row(*head, f"{row['difference']:.1e}", *accuracies, f"{row['seconds']:.0f}")
+    Console(width=120).print(table)
+    RESULTS.write_text(json.dumps({"bar": BAR, "jobs": rows}, indent=1) + "\n")
+    sys.exit(int(any(row["difference"] > BAR for row in rows)))
+
+
+if __name__ == "__main__":
+    main()
