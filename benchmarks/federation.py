@@ -108,7 +108,7 @@ def measure(parties: int, *, direct: bool, cases: list[Case]) -> list[dict[str, 
                 about = {"parties": parties, "batch": batch, "packing": str(packing), "direct": direct}
                 about |= {"pipeline": pipeline}
                 rows.append(about | found | {"local": local, "load": os.getloadavg()[0]})
-                print(json.dumps(rows[-1]), flush=True)
+                store(rows[-1:])
     return rows
 
 
@@ -121,6 +121,17 @@ def cases_of(parties: int, *, direct: bool) -> list[Case]:
     if parties == 2:
         return exact + pipelined + (fewer if direct else [])
     return exact + pipelined[:1] if direct else exact[:1]
+
+
+def store(rows: list[dict[str, Any]]) -> None:
+    """Put new figures in the place of old ones; nothing is lost if the rest is not measured."""
+    kept = {_case(row): row for row in (json.loads(RESULTS.read_text())["steps"] if RESULTS.exists() else [])}
+    kept |= {_case(row): row for row in rows}
+    RESULTS.write_text(json.dumps({"steps": [kept[case] for case in sorted(kept)]}, indent=1) + "\n")
+
+
+def _case(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["parties"], row["direct"], row.get("pipeline", False), row["packing"], row["batch"]
 
 
 def main() -> None:
@@ -138,10 +149,6 @@ def main() -> None:
         head = [str(row["parties"]), str(row["batch"]), line, row["packing"], "yes" if row["pipeline"] else ""]
         table.add_row(*head, *times, *more, size, f"{row['accuracy']:.1%}")
     Console(width=130).print(table)
-    kept = json.loads(RESULTS.read_text())["steps"] if RESULTS.exists() else []
-    measured = {row["parties"] for row in results}
-    steps = sorted([row for row in kept if row["parties"] not in measured] + results, key=lambda row: row["parties"])
-    RESULTS.write_text(json.dumps({"steps": steps}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from privee.cli.federation import app
 from privee.data.datasets import load_dataset
 from privee.data.partition import Partition
-from privee.federation.admin import admin_of
+from privee.federation.admin import Admin, admin_of
 from privee.federation.assembling import assemble
 from privee.federation.coordination import coordinate
 from privee.federation.errors import SiteLostError
@@ -69,12 +69,39 @@ def scoring_job(folder: Path) -> Path:
     return folder
 
 
+def smuggling_job(folder: Path, marker: Path) -> Path:
+    """A job that brings code of its own, for one site."""
+    flow = {"id": "collector", "path": "scoring_job.Collector", "args": {}}
+    write_json(folder / "app_server" / "config" / "config_fed_server.json", {"format_version": 2, "workflows": [flow]})
+    smuggled = {"tasks": ["x"], "executor": {"path": "smuggled.Smuggled", "args": {"marker": str(marker)}}}
+    write_json(folder / "app" / "config" / "config_fed_client.json", {"format_version": 2, "executors": [smuggled]})
+    (folder / "app" / "custom").mkdir()
+    code = """from pathlib import Path
+
+from nvflare.apis.executor import Executor
+
+
+class Smuggled(Executor):
+    def __init__(self, marker):
+        super().__init__()
+        Path(marker).touch()
+"""
+    (folder / "app" / "custom" / "smuggled.py").write_text(code)
+    places = {"app_server": ["server"], "app": ["active"]}
+    meta = {"name": "smuggling", "deploy_map": places, "min_clients": 1, "mandatory_clients": ["active"]}
+    write_json(folder / "meta.json", meta | {"resource_spec": {}})
+    return folder
+
+
 @dataclasses.dataclass
 class Found:
-    """What two jobs on the same running kits left behind."""
+    """What jobs on the same running kits left behind."""
 
     received: dict[str, dict]
     run: Path
+    read: str
+    smuggled: bool
+    status: str
 
 
 @pytest.fixture(scope="module")
@@ -91,9 +118,29 @@ def found(tmp_path_factory) -> Found:
         assert admin.wait_over(other, OVER_SECONDS)
         _, place = admin.fetch(other, folder / "scored")
         received = json.loads((place.parents[1] / scoring.RECEIVED).read_text())
+        read = what_an_admin_reads(admin, "active", "local/resources.json")
+        marker = folder / "smuggled"
+        smuggling = admin.submit(smuggling_job(folder / "smuggling", marker))
+        assert admin.wait_over(smuggling, 60)
+        status = admin.status(smuggling)
         parts = parts_of(project)
         assemble(folder / "run", coordinator, {site: parts[site] / JOB.run for site in JOB.parties})
-    return Found(received, folder / "run")
+    return Found(received, folder / "run", read, marker.exists(), status)
+
+
+def what_an_admin_reads(admin: Admin, site: str, file: str) -> str:
+    """Through NVFlare's own remote commands."""
+    try:
+        return str(admin._quietly(admin._session.cat_target, site, None, file))
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def test_an_admin_neither_reads_a_sites_files_nor_runs_other_code_there(found):
+    assert "class_allow_list" not in found.read
+    assert "authoriz" in found.read.lower()
+    assert not found.smuggled
+    assert found.status == "FINISHED:FAILED_TO_RUN"
 
 
 def test_some_of_a_projects_sites_train_as_in_one_process(found, tmp_path):
@@ -131,16 +178,17 @@ def test_without_the_filter_scores_leave(found):
 
 
 def test_simulated_sites_align_their_tables_and_train_as_in_one_process(tmp_path):
+    """Pipelined, so that this crosses processes too."""
     names = ("bank", "shop", "phone")
     files = write_tables(tmp_path, names)
     given = [word for name in names for word in ("--party", f"{name}={files[name]}")]
     more = ["--active", "bank", "--id", "customer", "--label", "digit", "--model", "logistic", "--epochs", 2]
-    process = started("simulate", *given, *more, "--out", tmp_path / "run", "--json")
+    process = started("simulate", *given, *more, "--pipeline", "--out", tmp_path / "run", "--json")
     code, words = said(process, 200)
     assert code == 0, words
     columns = dict.fromkeys(names, "customer")
     data = from_tables(files, active="bank", id_columns=columns, label="digit", test_share=0.2, seed=0)
-    train_run(tmp_path / "local", data, "logistic", TrainingSettings(epochs=2))
+    train_run(tmp_path / "local", data, "logistic", TrainingSettings(epochs=2, pipeline=True))
     assert largest_difference(tmp_path / "local", tmp_path / "run") <= 1e-6
     assert not (tmp_path / "run.parts").exists()
 

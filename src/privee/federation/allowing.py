@@ -1,4 +1,4 @@
-"""A kit's settings: NVFlare runs only classes that a site allows, so ours are added; and logs stay where they are."""
+"""A kit's settings: only classes that it allows, no code from elsewhere, no look at its files, and logs stay there."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from privee.vfl.runs import read_json, write_json
 
 OURS = "privee.federation."
 LOG_STREAMS = ("site_log_streamer", "log_receiver")
+RIGHTS = {
+    **dict.fromkeys(("submit_job", "manage_job", "download_job", "view", "operate"), "any"),
+    **dict.fromkeys(("clone_job", "shell_commands", "byoc", "server-predeployed-flwr"), "none"),
+}
+"""What the project's admin may do. By default a job could bring its own code, and a site's files could be read."""
 
 
 def allow_privee(local: Path) -> dict[str, Any]:
@@ -23,6 +28,11 @@ def allow_privee(local: Path) -> dict[str, Any]:
         resources["components"] = kept
     write_json(local / "resources.json", resources)
     return json.loads(json.dumps(resources))
+
+
+def restrict_admin(local: Path) -> None:
+    """Write a kit's authorization.json: the admin may run jobs of the kit's own classes, and no more."""
+    write_json(local / "authorization.json", {"format_version": "1.0", "permissions": {"project_admin": RIGHTS}})
 
 
 def _defaults() -> dict[str, Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from typing import Any
 
+from privee.federation.errors import SiteLostError
 from privee.federation.exchange import Exchange
 from privee.federation.frames import Note
 from privee.federation.settings import JobSettings
@@ -64,7 +66,8 @@ class FederatedKeeper:
         files = {site: dict(reply.values.get("files") or {}).items() for site, reply in replies.items()}
         self._run.sites = {f"parties/{site}/{name}": str(sha) for site, found in files.items() for name, sha in found}
         self._run.finish(learners)
-        self._tell("forget")
+        with contextlib.suppress(SiteLostError):  # the run is complete: who is gone now keeps a checkpoint, that is all
+            self._tell("forget")
 
     def _tell(self, name: str, **values: Any) -> dict[str, Note]:
         notes = {site: Note(name, values) for site in self._job.parties}

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from privee.errors import PriveeError
-from privee.federation.allowing import allow_privee
+from privee.federation.allowing import allow_privee, restrict_admin
 from privee.federation.settings import JobSettings, SiteSettings
 from privee.vfl.runs import read_json, write_json
 
@@ -85,6 +85,7 @@ def create_project(
         kit.chmod(0o700)
         if (kit / "local" / "resources.json.default").exists() and kit.name != ADMIN:
             allow_privee(kit / "local")
+            restrict_admin(kit / "local")
             if direct_port is not None:
                 write_json(kit / "local" / "comm_config.json", _direct(server, direct_port))
     for site, own in (sites or {}).items():

@@ -6,7 +6,7 @@ In a job's `config_fed_client.json`:
         "path": "privee.federation.result_filter.ReleaseFilter",
         "args": {"defense": "ordered-dp:epsilon=4", "keys": ["scores"]}}]}]
 
-A site's own `privacy.json` can demand it of every job in the same words.
+A site can demand it of every job in its own `local/privacy.json` (see docs/federation.md).
 """
 
 from __future__ import annotations
