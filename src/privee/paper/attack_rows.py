@@ -136,8 +136,9 @@ def _undefended(rows: Sequence[Row]) -> str:
     ]
     if not left or min(left) < 1:
         return ""
+    times = " to ".join(dict.fromkeys(f"{most(left):.2g}" for most in (min, max)))
     return (
-        f"Even undefended this attack errs {min(left):.2g} to {max(left):.2g} times as much as a guess without any "
+        f"Even undefended this attack errs {times} times as much as a guess without any "
         "release, so its figures measure how far scores were moved, not what the columns keep."
     )
 

@@ -14,6 +14,8 @@ from privee.paper.results import Value
 
 Points = Sequence[tuple[float, Value]]
 PRINTED_COLOURS = ("#7b8794", "#9aa5b1", "#52606d")
+MOST_BANDS = 6
+"""With more lines than this their bands hide each other; the tables have them."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,11 +34,15 @@ def draw(*panels: Panel) -> Figure:
     """Panels side by side with one legend; a name has the same colour in all of them."""
     names = list(dict.fromkeys(name for panel in panels for name in panel.measured))
     dashed = list(dict.fromkeys(name for panel in panels for name in panel.printed))
+    longest = max(map(len, [*names, *dashed]), default=0)
     with chart_settings("panels"):
-        figure = Figure(figsize=(4.2 * len(panels) + 3.3, 4.6), dpi=110, layout="constrained")
+        size = (4.2 * len(panels) + max(3.3, 0.1 * longest), 4.6)
+        figure = Figure(figsize=size, dpi=110, layout="constrained")
         for panel, axes in zip(panels, figure.subplots(1, len(panels), squeeze=False)[0], strict=True):
             for name, points in panel.measured.items():
                 _draw(axes, name, points, *_look(names.index(name)), "-")
+                if len(names) <= MOST_BANDS:
+                    _band(axes, points, _look(names.index(name))[0])
             for name, points in panel.printed.items():
                 k = dashed.index(name)
                 _draw(axes, name, points, PRINTED_COLOURS[k % len(PRINTED_COLOURS)], MARKERS[k % len(MARKERS)], "--")
@@ -59,6 +65,10 @@ def _look(k: int) -> tuple[str, str]:
 def _draw(axes: Axes, name: str, points: Points, colour: str, marker: str, style: str) -> None:
     places = [place for place, _ in points]
     axes.plot(places, [v.value for _, v in points], style, color=colour, marker=marker, markersize=4, label=name)
+
+
+def _band(axes: Axes, points: Points, colour: str) -> None:
+    places = [place for place, _ in points]
     if all(v.low is not None and v.high is not None for _, v in points):
         low, high = [v.low or 0.0 for _, v in points], [v.high or 0.0 for _, v in points]
         axes.fill_between(places, low, high, color=colour, alpha=0.18, linewidth=0)
