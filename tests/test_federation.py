@@ -139,7 +139,8 @@ def local_run(path, job: JobSettings):
 @pytest.mark.parametrize("parties", [2, 3, 5])
 def test_the_same_weights_as_a_local_run(kind, parties, tmp_path):
     job = digits_job(kind, parties, patience=2, seed=7)
-    same_as_local(job, tmp_path)
+    line = same_as_local(job, tmp_path)
+    assert {"training work", "training logits"} <= set(line.cost.as_dict()["kinds"])  # and it did cross the line
 
 
 def same_as_local(job, tmp_path) -> Exchange:

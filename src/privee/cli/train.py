@@ -33,7 +33,7 @@ def train(
     batch_size: Annotated[int | None, typer.Option(help="Rows per step. [default: 128]")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="Of Adam. [default: 0.001]")] = None,
     patience: Annotated[int | None, typer.Option(help="Stop after so many epochs without a better loss.")] = None,
-    pipeline: Annotated[bool, typer.Option(help="As `privee federation --pipeline` trains.")] = False,
+    pipeline: Annotated[bool, typer.Option(help="One exchange per step, embeddings one step older.")] = False,
     seed: Annotated[int, typer.Option(help="For weights, batches and splits.")] = 0,
     data_dir: Annotated[Path | None, typer.Option(help="Folder with dataset files.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
