@@ -120,7 +120,7 @@ def cases_of(parties: int, *, direct: bool) -> list[Case]:
     fewer: list[Case] = [(batch, packing, False) for batch in ends for packing in (Packing.FP16, Packing.INT8)]
     if parties == 2:
         return exact + pipelined + (fewer if direct else [])
-    return exact + pipelined[:1] if direct else exact[:1]
+    return exact + pipelined[:1] if direct else exact
 
 
 def store(rows: list[dict[str, Any]]) -> None:

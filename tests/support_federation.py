@@ -1,6 +1,7 @@
 """Helpers of the federation tests: all roles in this process, talking in real bytes; tables; commands."""
 
 import csv
+import json
 import os
 import signal
 import socket
@@ -12,11 +13,18 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits
 
+from privee.data.datasets import load_dataset
+from privee.data.partition import Partition
 from privee.federation.answering import Answering
+from privee.federation.assembling import assemble
+from privee.federation.coordination import coordinate
 from privee.federation.exchange import Exchange
 from privee.federation.settings import JobSettings, SiteSettings
 from privee.federation.site import Site
 from privee.federation.sources import dataset_source, table_source
+from privee.vfl.experiment import Outcome, train_run
+from privee.vfl.joint_data import from_dataset
+from privee.vfl.runs import read_json
 from privee.vfl.training import TrainingSettings
 from privee.vfl.weights import load_tensors
 
@@ -94,6 +102,30 @@ def largest_difference(one: Path, other: Path) -> float:
         assert a.keys() == b.keys()
         worst = max([worst, *(float((a[name] - b[name]).abs().max()) for name in a)])
     return worst
+
+
+def local_run(path: Path, job: JobSettings) -> Outcome:
+    dataset = load_dataset("digits", seed=job.training.seed)
+    data = from_dataset(dataset, Partition.from_dict(dict(job.source["partition"])))
+    return train_run(path, data, job.model, job.training)
+
+
+def same_as_local(job: JobSettings, folder: Path) -> Exchange:
+    """Run a job over the loop and compare its run folder with a local run's; returns the line, which knows its cost."""
+    job = JobSettings.from_dict(json.loads(json.dumps(job.as_dict())))
+    line, _ = line_to(job, folder)
+    found = coordinate(job, line, folder / "coordinator")
+    assemble(folder / "run", folder / "coordinator" / "run", {s: folder / s / "run" for s in job.parties})
+    expected = local_run(folder / "local", job)
+    assert largest_difference(folder / "local", folder / "run") <= 1e-6
+    assert (found.train, found.test) == (expected.train, expected.test)
+    here, there = read_json(folder / "run" / "config.json"), read_json(folder / "local" / "config.json")
+    assert here.pop("files").keys() == there.pop("files").keys()
+    assert here == there
+    for site in job.parties:
+        name = f"parties/{site}/party.json"
+        assert read_json(folder / "run" / name) == read_json(folder / "local" / name)
+    return line
 
 
 def started(*arguments: object) -> subprocess.Popen:

@@ -1,25 +1,24 @@
 """A federated run in one process, in real bytes: same result, each step once, nothing private crosses."""
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
 import torch
 
-from privee.data.datasets import load_dataset
-from privee.data.partition import Partition
 from privee.errors import PriveeError
+from privee.federation import executor
 from privee.federation.answering import Answering
 from privee.federation.assembling import assemble
 from privee.federation.coordination import coordinate
 from privee.federation.errors import SiteError, SiteLostError
 from privee.federation.exchange import Exchange
 from privee.federation.frames import Failure, Frame, Note, decode, encode
-from privee.federation.settings import JobSettings, SiteSettings
+from privee.federation.serving import serve_kit
+from privee.federation.settings import SiteSettings
 from privee.federation.tensors import Packing
 from privee.vfl.experiment import train_run
-from privee.vfl.joint_data import from_dataset, from_tables
+from privee.vfl.joint_data import from_tables
 from privee.vfl.messages import (
     Embedding,
     EmbeddingAndGradient,
@@ -39,6 +38,7 @@ from tests.support_federation import (
     door_of,
     largest_difference,
     line_to,
+    same_as_local,
     table_job,
     write_tables,
 )
@@ -129,36 +129,12 @@ def test_a_site_says_why_it_cannot(tmp_path):
 # --- the same result -------------------------------------------------------------------------------------------------
 
 
-def local_run(path, job: JobSettings):
-    dataset = load_dataset("digits", seed=job.training.seed)
-    data = from_dataset(dataset, Partition.from_dict(dict(job.source["partition"])))
-    return train_run(path, data, job.model, job.training)
-
-
 @pytest.mark.parametrize("kind", ["logistic", "mlp"])
 @pytest.mark.parametrize("parties", [2, 3, 5])
 def test_the_same_weights_as_a_local_run(kind, parties, tmp_path):
     job = digits_job(kind, parties, patience=2, seed=7)
     line = same_as_local(job, tmp_path)
     assert {"training work", "training logits"} <= set(line.cost.as_dict()["kinds"])  # and it did cross the line
-
-
-def same_as_local(job, tmp_path) -> Exchange:
-    """Run a job over the loop and compare its run folder with a local run's; returns the line, which knows its cost."""
-    job = JobSettings.from_dict(json.loads(json.dumps(job.as_dict())))
-    line, _ = line_to(job, tmp_path)
-    found = coordinate(job, line, tmp_path / "coordinator")
-    assemble(tmp_path / "run", tmp_path / "coordinator" / "run", {s: tmp_path / s / "run" for s in job.parties})
-    expected = local_run(tmp_path / "local", job)
-    assert largest_difference(tmp_path / "local", tmp_path / "run") <= 1e-6
-    assert (found.train, found.test) == (expected.train, expected.test)
-    here, there = read_json(tmp_path / "run" / "config.json"), read_json(tmp_path / "local" / "config.json")
-    assert here.pop("files").keys() == there.pop("files").keys()
-    assert here == there
-    for site in job.parties:
-        name = f"parties/{site}/party.json"
-        assert read_json(tmp_path / "run" / name) == read_json(tmp_path / "local" / name)
-    return line
 
 
 def own_tables(folder, files):
@@ -352,3 +328,27 @@ def test_site_settings_stay_readable(tmp_path):
     (tmp_path / "privee-shop.json").write_text('{"password": "x"}')
     with pytest.raises(PriveeError, match="may only say"):
         SiteSettings.read(tmp_path, "shop", tmp_path)
+    (tmp_path / "privee-shop.json").write_text('{"data": 5}')
+    with pytest.raises(PriveeError, match="strings and nulls"):
+        SiteSettings.read(tmp_path, "shop", tmp_path)
+
+
+@pytest.mark.parametrize("broken", ["{", '{"password": "x"}', '{"data": 5}'])
+def test_a_site_with_broken_settings_says_so_and_not_where_it_keeps_them(broken, tmp_path):
+    job = digits_job("logistic", 2)
+    line, loop = line_to(job, tmp_path)
+    (tmp_path / "privee-passive-1.json").write_text(broken)
+    loop.doors["passive-1"] = executor.door_of("passive-1", tmp_path, tmp_path / "passive-1", SESSION)
+    with pytest.raises(SiteError, match=r"site passive-1: its own settings, .* cannot be read") as caught:
+        coordinate(job, line, tmp_path / "coordinator")
+    assert str(tmp_path) not in str(caught.value)
+
+
+@pytest.mark.parametrize("broken", ["{", '{"password": "x"}'])
+def test_a_kit_with_broken_settings_does_not_start(broken, tmp_path):
+    (tmp_path / "startup").mkdir()
+    (tmp_path / "local").mkdir()
+    (tmp_path / "startup" / "fed_client.json").write_text('{"client": {"fqsn": "shop"}}')
+    (tmp_path / "local" / "privee-shop.json").write_text(broken)
+    with pytest.raises(PriveeError, match=r"privee-shop\.json"):
+        serve_kit(tmp_path)

@@ -18,8 +18,7 @@ from privee.vfl.joint_data import from_dataset
 from privee.vfl.messages import Work, WorkAndLogits
 from privee.vfl.pipeline import pipelined_epoch
 from privee.vfl.training import TrainingSettings
-from tests.support_federation import digits_job, line_to
-from tests.test_federation import same_as_local
+from tests.support_federation import digits_job, line_to, same_as_local
 
 RATE, SHAPES = 0.01, {"bank": (5,), "shop": (4,), "phone": (3,)}
 

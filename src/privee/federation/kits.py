@@ -38,6 +38,11 @@ def site_name(kit: Path) -> str:
     return str(read_json(kit / "startup" / "fed_client.json")["client"]["fqsn"])
 
 
+def own_settings(kit: Path) -> SiteSettings:
+    """What a site's kit says for itself."""
+    return SiteSettings.read(kit / "local", site_name(kit), kit / "privee")
+
+
 def start_command(kit: Path) -> tuple[list[str], dict[str, str]]:
     """Command and environment; the script takes `python3` from the path, so ours must come first."""
     script = kit.resolve() / "startup" / "sub_start.sh"

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from privee.federation.admin import admin_of
 from privee.federation.child import Child
-from privee.federation.kits import start_kit
+from privee.federation.kits import own_settings, start_kit
 from privee.federation.project import Project
-from privee.federation.settings import SiteSettings
 
 SERVER_SECONDS = 120.0
 
@@ -34,7 +33,4 @@ def local_kits(project: Project) -> Iterator[dict[str, Child]]:
 
 def parts_of(project: Project) -> dict[str, Path]:
     """Where each site keeps its runs."""
-    return {
-        site: SiteSettings.read(project.kit(site) / "local", site, project.kit(site) / "privee").folder
-        for site in project.job.parties
-    }
+    return {site: own_settings(project.kit(site)).folder for site in project.job.parties}

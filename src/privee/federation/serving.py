@@ -15,14 +15,15 @@ from pathlib import Path
 from typing import IO, Any
 
 from privee.errors import PriveeError
-from privee.federation.kits import prepare_kit, start_command
+from privee.federation.kits import own_settings, prepare_kit, start_command
 
 STOP_SECONDS = 5.0
 
 
 def serve_kit(kit: Path) -> int:
     """Run the server or a site until it ends, or until Ctrl-C, SIGTERM or a closed terminal; returns the exit code."""
-    prepare_kit(kit)
+    if prepare_kit(kit) == "site":
+        own_settings(kit)  # a mistake in them is better said here than in a job
     command, env = start_command(kit)
     lock = _locked(kit)
     for which in (signal.SIGTERM, signal.SIGHUP):

@@ -125,6 +125,8 @@ class SiteSettings:
         known = {field.name for field in dataclasses.fields(cls)}
         if not isinstance(saved, dict) or not set(saved) <= known:
             raise PriveeError(f"{path} may only say {', '.join(sorted(known))}")
+        if not all(value is None or isinstance(value, str) for value in saved.values()):
+            raise PriveeError(f"{path} may only have strings and nulls")
         paths = {key: Path(saved[key]) for key in ("folder", "data", "data_dir") if saved.get(key)}
         words = {key: saved.get(key) for key in ("id_column", "label")}
         given: dict[str, Any] = {"folder": folder} | words | paths
