@@ -14,9 +14,11 @@ from privee.data.partition import split_image
 from privee.errors import PriveeError
 from privee.paper import Bench, Case, Row, Value, find_result, load_outcome, measure, printed, results, save_outcome
 from privee.paper import attack_rows as attack_rows_module
-from privee.paper.attack_rows import AttackResult, compare
+from privee.paper.agreement import compare
+from privee.paper.attack_rows import AttackResult
 from privee.paper.bench import Scores
-from privee.paper.defenses import PRINTED_AS, privee_u
+from privee.paper.by_rho import GrnaByRho
+from privee.paper.defenses import PRINTED_AS, PRIVEE_U, PRIVEE_U_AS_RELEASED, privee_u
 from privee.paper.printed import printed_tables
 from privee.paper.results import mean_interval, quartiles
 from privee.paper.timing import time_in_turn
@@ -181,18 +183,36 @@ def _row(defense: str, ours: float, theirs: float | None, features: float = 0.05
 def test_an_account_counts_what_is_met() -> None:
     account = compare([_row("a", 20.0, 21.0), _row("b", 1.0, 2.0), _row("c", 3.0, None)])
     assert account.agrees is False
-    assert account.measured.startswith("1 of them lie within 15% of our confidence residual, 0 within")
+    assert (
+        account.measured
+        == "1 lie within 15% of our confidence residual (a 1 of 1; b 0 of 1), 0 within 15% of our feature MSE"
+    )
     assert compare([_row("a", 20.0, 21.0)]).agrees is True
     assert compare([_row("a", 1.0, None)]).agrees is None
     assert "1 within 15% of our feature MSE" in compare([_row("a", 9.0, 0.05)]).measured
+
+
+def test_a_printed_figure_counts_once_though_privee_is_measured_in_two_settings() -> None:
+    rows = [_row("none", 0.2, 1.0), _row(PRIVEE_U, 2.0, 20.0), _row(PRIVEE_U_AS_RELEASED, 19.0, 20.0)]
+    account = compare(rows)
+    assert account.printed == "2 figures called feature MSE"
+    assert "residual (undefended 0 of 1; PRIVEE-U 1 of 1: 0 as published and 1 as released)" in account.measured
+    assert "ours 0.2 times theirs" in account.reason
+    assert compare(rows[1:]).agrees is True
+    assert compare(rows[1:2]).agrees is False
+
+
+def test_by_rho_the_reason_compares_how_far_figures_reach() -> None:
+    rows = [_row(privee_u(rho, as_released=True), ours, 5.0) for rho, ours in ((0.1, 20.0), (0.9, 0.5))]
+    assert "printed figures differ by a factor of 1, ours by 40" in GrnaByRho().account(rows).reason
 
 
 def test_an_account_says_if_the_attack_is_worthless_undefended() -> None:
     def undefended(share: float) -> Row:
         return Row(where={"defense": "none", "attacker": "naive"}, measured={"guess_normalised": Value(value=share)})
 
-    assert "3 to 30 times as much as a guess" in compare([undefended(3.0), undefended(30.0)]).reason
-    assert compare([undefended(0.4), undefended(30.0)]).reason == ""
+    assert "3 to 30 times as much as a guess" in compare([undefended(3.0), undefended(30.0)]).measured
+    assert compare([undefended(0.4), undefended(30.0)]).measured == "2 rows"
 
 
 def test_specs_are_written_as_audits_write_them() -> None:

@@ -12,14 +12,13 @@ from privee.attacks import attack as make_attack
 from privee.attacks import paper_attack
 from privee.audit import Audit, Grid
 from privee.audit.results import Finding
+from privee.paper.agreement import compare
 from privee.paper.base import Result
 from privee.paper.bench import Bench, Case
 from privee.paper.results import Account, Row, Size, Value, mean_interval
 from privee.registry import write_spec
 
 FIGURES = ("confidence_residual", "feature_mse", "guess_normalised")
-CLOSE = 0.15
-"""A printed figure counts as met if ours is within this share of it."""
 EFFORT: dict[Size, dict[str, tuple[int, int]]] = {
     "quick": {"": (48, 3)},
     "full": {"": (256, 10), "cifar10": (8, 3), "cifar100": (8, 3)},
@@ -107,45 +106,6 @@ def over_seeds(findings: Sequence[Finding], figure: str) -> Value | None:
         return None
     found = mean_interval(values)
     return found if found.low is None else dataclasses.replace(found, low=max(0.0, found.low))
-
-
-def compare(rows: Sequence[Row]) -> Account:
-    """How many printed figures are met by our confidence residual, and how many by the feature MSE."""
-    both = [row for row in rows if "confidence_residual" in row.printed]
-    if not both:
-        return Account(agrees=None, printed="nothing", measured=f"{len(rows)} rows", reason=_undefended(rows))
-    as_residual, as_features = (sum(_met(row, figure) for row in both) for figure in FIGURES[:2])
-    return Account(
-        agrees=as_residual == len(both),
-        printed=f"{len(both)} figures called feature MSE",
-        measured=(
-            f"{as_residual} of them lie within {CLOSE:.0%} of our confidence residual, "
-            f"{as_features} within {CLOSE:.0%} of our feature MSE"
-        ),
-        reason=_undefended(rows),
-    )
-
-
-def _undefended(rows: Sequence[Row]) -> str:
-    """What the attack is worth where nothing stands in its way."""
-    left = [
-        row.measured["guess_normalised"].value
-        for row in rows
-        if (row.where.get("defense"), row.where.get("attacker")) == ("none", "naive")
-        and "guess_normalised" in row.measured
-    ]
-    if not left or min(left) < 1:
-        return ""
-    times = " to ".join(dict.fromkeys(f"{most(left):.2g}" for most in (min, max)))
-    return (
-        f"Even undefended this attack errs {times} times as much as a guess without any "
-        "release, so its figures measure how far scores were moved, not what the columns keep."
-    )
-
-
-def _met(row: Row, figure: str) -> bool:
-    ours, theirs = row.measured.get(figure), row.printed["confidence_residual"].value
-    return ours is not None and abs(ours.value - theirs) <= CLOSE * abs(theirs)
 
 
 def _rows(found: Audit, entry: Entry, grid: Grid) -> list[Row]:

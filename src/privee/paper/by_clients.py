@@ -13,8 +13,15 @@ from privee.paper.sweeps import Sweep
 
 CLIENTS = (5, 10, 15, 20, 25)
 QUICK_CLIENTS = (2, 4)
-PARTIES = {"mnist": (2, *CLIENTS), "drive": (2, *CLIENTS), "adult": (2, 3, 5), "digits": (2, 5, 9)}
-"""Adult has 14 attributes, half of them the attacker's. The CIFAR models are too costly to train for each count."""
+PARTIES = {
+    "mnist": (2, *CLIENTS),
+    "drive": (2, *CLIENTS),
+    "adult": (2, 3, 5),
+    "digits": (2, 5, 9),
+    "cifar10": (2, 5),
+    "cifar100": (2, 5),
+}
+"""Adult has 14 attributes, half of them the attacker's. The CIFAR models are costly to train and to attack."""
 GIA_TABLE, GRNA_TABLE = "gia_mse_mnist_strength_50_by_clients", "grna_mnist_privee_u_by_clients_rho_0.1"
 GIA_PRINTED_AS = {
     "rounding:digits=1": "rounding-1",
@@ -103,7 +110,7 @@ class DriveByClients(Sweep):
 
 
 class ClientsEverywhere(Sweep):
-    """Both attacks by number of parties on every table that can be split so often, and on MNIST."""
+    """Both attacks by number of parties on every dataset, as often as it can be split."""
 
     name = "clients-all"
     title = "GRNA and GIA by number of parties, on all datasets"

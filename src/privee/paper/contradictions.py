@@ -9,11 +9,12 @@ from typing import Any
 
 from privee.defenses import defense
 from privee.defenses.rank_noise import RankNoise
-from privee.paper.attack_rows import CLOSE
+from privee.paper.agreement import count_met
+from privee.paper.agreement import printed_figures as compared_figures
 from privee.paper.defenses import PRIVEE_U, PRIVEE_U_AS_RELEASED, PRIVEE_U_PLUS_AS_RELEASED, privee_u
 from privee.paper.printed import printed, printed_tables
 from privee.paper.residual_bound import confident_residual, largest_residual, largest_undefended
-from privee.paper.results import Outcome, Row
+from privee.paper.results import Outcome
 
 STRENGTHS = (25, 50, 75)
 BY_RHO, BY_CLIENTS = "grna_mnist_privee_u_by_rho_25_clients", "grna_mnist_privee_u_by_clients_rho_0.1"
@@ -53,8 +54,9 @@ def beyond_reach() -> list[PrintedFigure]:
 
 def met_as(outcomes: Iterable[Outcome]) -> tuple[int, dict[str, int]]:
     """Printed attack figures compared, and how many are near our confidence residual and our feature MSE."""
-    rows = [row for outcome in outcomes for row in outcome.rows if "confidence_residual" in row.printed]
-    return len(rows), {name: sum(_near(row, name) for row in rows) for name in ("confidence_residual", "feature_mse")}
+    found = [compared_figures(outcome.rows) for outcome in outcomes]
+    met = {name: sum(count_met(some, name) for some in found) for name in ("confidence_residual", "feature_mse")}
+    return sum(map(len, found)), met
 
 
 def two_values() -> tuple[float, float]:
@@ -122,11 +124,6 @@ def _bounds(spec: str, classes: int) -> dict[str, float]:
         "mean_bound": largest_residual(made, classes, mean_over_draws=True),
         "bound": largest_residual(made, classes),
     }
-
-
-def _near(row: Row, figure: str) -> bool:
-    ours, theirs = row.measured.get(figure), row.printed["confidence_residual"].value
-    return ours is not None and abs(ours.value - theirs) <= CLOSE * abs(theirs)
 
 
 def _rank_noise(spec: str) -> RankNoise:

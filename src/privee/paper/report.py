@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -41,10 +42,16 @@ def read_outcomes(folder: Path) -> dict[str, Outcome]:
     """What the folder holds of the known results, by name, in their order."""
     if not folder.is_dir():
         raise PriveeError(f"there is no folder {folder}; measure results first, such as `privee paper run runtime`")
-    found = {name: load_outcome(folder / f"{name}.json") for name in results() if (folder / f"{name}.json").exists()}
+    kept = {name: folder / f"{name}.json" for name in results() if (folder / f"{name}.json").exists()}
+    found = {name: _judged_now(load_outcome(path)) for name, path in kept.items()}
     if not found:
         raise PriveeError(f"{folder} holds no results; measure some first, such as `privee paper run runtime`")
     return found
+
+
+def _judged_now(outcome: Outcome) -> Outcome:
+    """With the account that its rows give today; the rows are what was measured."""
+    return dataclasses.replace(outcome, account=results()[outcome.name].account(outcome.rows))
 
 
 def page(outcomes: Mapping[str, Outcome], folder: str, *, pictured: set[str]) -> str:
@@ -97,7 +104,8 @@ def _made_by(outcome: Outcome, link: str) -> str:
     settings = json.dumps(about["settings"])
     shown = f"`{settings}`" if len(settings) <= SHORT_SETTINGS else f"in [{Path(link).name}]({link}) under `about`"
     machine = about["machine"]
+    made = f"privee {about['privee']}, {about['date']}, {machine['cores']} cores, {machine['system']}"
     return (
-        f"Figures: {outcome.band}. Made by `{about['command']}` (privee {about['privee']}, {about['date']}, "
-        f"{about['seconds']:,g} s, {machine['cores']} cores, {machine['system']}). Settings: {shown}."
+        f"Figures: {outcome.band}. Made by `{about['command']}` ({made}; {about['seconds']:,g} s beside what earlier "
+        f"calls had kept). Settings: {shown}."
     )

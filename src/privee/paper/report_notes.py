@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from privee.paper.attack_rows import CLOSE
+from privee.paper.agreement import CLOSE
 from privee.paper.contradictions import (
     HALF,
     PrintedFigure,
