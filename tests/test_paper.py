@@ -183,20 +183,17 @@ def _row(defense: str, ours: float, theirs: float | None, features: float = 0.05
 def test_an_account_counts_what_is_met() -> None:
     account = compare([_row("a", 20.0, 21.0), _row("b", 1.0, 2.0), _row("c", 3.0, None)])
     assert account.agrees is False
-    assert (
-        account.measured
-        == "1 lie within 15% of our confidence residual (a 1 of 1; b 0 of 1), 0 within 15% of our feature MSE"
-    )
+    assert account.measured == "within 15% of our confidence residual: 1 (a 1 of 1; no others), of our feature MSE: 0"
     assert compare([_row("a", 20.0, 21.0)]).agrees is True
     assert compare([_row("a", 1.0, None)]).agrees is None
-    assert "1 within 15% of our feature MSE" in compare([_row("a", 9.0, 0.05)]).measured
+    assert "of our feature MSE: 1" in compare([_row("a", 9.0, 0.05)]).measured
 
 
 def test_a_printed_figure_counts_once_though_privee_is_measured_in_two_settings() -> None:
     rows = [_row("none", 0.2, 1.0), _row(PRIVEE_U, 2.0, 20.0), _row(PRIVEE_U_AS_RELEASED, 19.0, 20.0)]
     account = compare(rows)
     assert account.printed == "2 figures called feature MSE"
-    assert "residual (undefended 0 of 1; PRIVEE-U 1 of 1: 0 as published and 1 as released)" in account.measured
+    assert "residual: 1 (PRIVEE-U as released 1 of 1; no others)" in account.measured
     assert "ours 0.2 times theirs" in account.reason
     assert compare(rows[1:]).agrees is True
     assert compare(rows[1:2]).agrees is False
@@ -211,7 +208,10 @@ def test_an_account_says_if_the_attack_is_worthless_undefended() -> None:
     def undefended(share: float) -> Row:
         return Row(where={"defense": "none", "attacker": "naive"}, measured={"guess_normalised": Value(value=share)})
 
-    assert "3 to 30 times as much as a guess" in compare([undefended(3.0), undefended(30.0)]).measured
+    assert (
+        "undefended it errs 3 to 1,200 times as much as a guess"
+        in compare([undefended(3.0), undefended(1204.0)]).measured
+    )
     assert compare([undefended(0.4), undefended(30.0)]).measured == "2 rows"
 
 

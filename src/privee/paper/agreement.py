@@ -6,7 +6,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from privee.paper.results import Account, Row
+from privee.paper.report_words import number
+from privee.paper.results import Account, Row, Value
 
 CLOSE = 0.15
 """A printed figure counts as met if ours is within this share of it."""
@@ -26,19 +27,18 @@ Figures = dict[tuple[Any, ...], list[Row]]
 
 def compare(rows: Sequence[Row]) -> Account:
     """How many printed figures are met by our confidence residual, and how many by the feature MSE."""
-    figures = printed_figures(rows)
+    figures, undefended = printed_figures(rows), _undefended(rows)
     if not figures:
-        measured = "; ".join(filter(None, (f"{len(rows)} rows", _undefended(rows))))
+        measured = "; ".join(filter(None, (f"{len(rows)} rows", undefended)))
         return Account(agrees=None, printed="nothing", measured=measured)
     met, as_features = (count_met(figures, name) for name in ("confidence_residual", "feature_mse"))
     said = (
-        f"{met} lie within {CLOSE:.0%} of our confidence residual ({_by_defense(figures)}), "
-        f"{as_features} within {CLOSE:.0%} of our feature MSE"
+        f"within {CLOSE:.0%} of our confidence residual: {met}{_by_defense(figures)}, of our feature MSE: {as_features}"
     )
     return Account(
         agrees=met == len(figures),
         printed=f"{len(figures)} figures called feature MSE",
-        measured="; ".join(filter(None, (said, _undefended(rows)))),
+        measured="; ".join(filter(None, (said, undefended))),
         reason="" if met == len(figures) else _reason(figures),
     )
 
@@ -64,23 +64,21 @@ def _near(row: Row, name: str) -> bool:
 
 
 def _by_defense(figures: Figures) -> str:
-    groups: dict[str, Figures] = {}
-    for key, rows in figures.items():
-        groups.setdefault(_kind(rows[0]), {})[key] = rows
-    return "; ".join(
-        f"{WORDS.get(kind, kind)} {count_met(group, 'confidence_residual')} of {len(group)}{_by_setting(group)}"
-        for kind, group in groups.items()
-    )
+    """What is met, of how many."""
+    groups: dict[str, list[Row]] = {}
+    for rows in figures.values():
+        for row in rows:
+            groups.setdefault(_words(row, both=len(rows) > 1), []).append(row)
+    counts = {name: sum(_near(row, "confidence_residual") for row in rows) for name, rows in groups.items()}
+    met = [f"{name} {count} of {len(groups[name])}" for name, count in counts.items() if count]
+    return f" ({', '.join(met)}{'' if all(counts.values()) else '; no others'})" if met else ""
 
 
-def _by_setting(group: Figures) -> str:
-    """How many with draws as published, and as released, where both were measured."""
-    rows = [row for some in group.values() for row in some]
-    if len(rows) == len(group):
-        return ""
-    released = [row for row in rows if AS_RELEASED in str(row.where["defense"])]
-    near, of_them = (sum(_near(row, "confidence_residual") for row in some) for some in (rows, released))
-    return f": {near - of_them} as published and {of_them} as released"
+def _words(row: Row, *, both: bool) -> str:
+    name = WORDS.get(_kind(row), _kind(row))
+    if not both:
+        return name
+    return f"{name} as {'released' if AS_RELEASED in str(row.where['defense']) else 'published'}"
 
 
 def _kind(row: Row) -> str:
@@ -116,8 +114,5 @@ def _undefended(rows: Sequence[Row]) -> str:
     ]
     if not left or min(left) < 1:
         return ""
-    times = " to ".join(dict.fromkeys(f"{most(left):.2g}" for most in (min, max)))
-    return (
-        f"even undefended this attack errs {times} times as much as a guess without any release, so its figures "
-        "measure how far scores were moved, not what the columns keep"
-    )
+    times = " to ".join(dict.fromkeys(number(Value(value=float(f"{most(left):.2g}"))) for most in (min, max)))
+    return f"undefended it errs {times} times as much as a guess"

@@ -61,7 +61,7 @@ class GrnaByRho(RhoSweep):
         if not released or found.agrees:
             return found
         printed_times, ours = _spread(row.printed for row in released), _spread(row.measured for row in released)
-        why = f"Over these rho the printed figures differ by a factor of {printed_times:.2g}, ours by {ours:.2g}"
+        why = f"Over these rho the printed figures differ by a factor of {printed_times:.0f}, ours by {ours:.0f}"
         return dataclasses.replace(found, reason=f"{why}: the noise of PRIVEE-U goes with 1 / rho")
 
 

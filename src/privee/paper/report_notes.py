@@ -43,7 +43,8 @@ def _what_is_printed(outcomes: Mapping[str, Outcome]) -> str:
         "strength are larger. The attack's own loss, the mean square of the model's scores minus the released values "
         "(confidence residual), is of the printed size: for a confident model of ten classes behind PRIVEE-U it is "
         f"{sure[PRIVEE_U]:.1f} with draws up to 1, as published, and {sure[PRIVEE_U_AS_RELEASED]:.1f} with draws up "
-        f"to 3. {compared}"
+        f"to 3. {compared} Where an attack errs more than a guess without any release, even undefended, its figures "
+        "say how far scores were moved, not what the columns keep."
     )
 
 
