@@ -17,6 +17,8 @@ PRINTED_COLOURS = ("#7b8794", "#9aa5b1", "#52606d")
 MOST_BANDS = 6
 """With more lines than this their bands hide each other; the tables have them."""
 
+DECADE = 10.0
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Panel:
@@ -77,7 +79,24 @@ def _band(axes: Axes, points: Points, colour: str) -> None:
 def _frame(axes: Axes, panel: Panel) -> None:
     axes.set(xscale="log" if panel.log[0] else "linear", yscale="log" if panel.log[1] else "linear")
     axes.set(xlabel=panel.x, ylabel=panel.y)
+    if panel.log[1]:
+        _at_least_a_decade(axes)
+    if not panel.log[0]:
+        axes.set_xticks(_places(panel))
     axes.set_title(panel.title, loc="left", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color=GRID, linewidth=0.8)
     axes.tick_params(colors=FAINT)
+
+
+def _at_least_a_decade(axes: Axes) -> None:
+    """What hardly differs shall look like it."""
+    low, high = axes.get_ylim()
+    if low > 0 and high / low < DECADE:
+        middle = (low * high) ** 0.5
+        axes.set_ylim(middle / DECADE**0.5, middle * DECADE**0.5)
+
+
+def _places(panel: Panel) -> list[float]:
+    """Where something was measured or printed."""
+    return sorted({place for points in (*panel.measured.values(), *panel.printed.values()) for place, _ in points})
