@@ -55,11 +55,6 @@ def draw(*panels: Panel) -> Figure:
         return figure
 
 
-def lines(measured: Mapping[str, Points], printed: Mapping[str, Points], *, x: str, y: str, log: bool = True) -> Figure:
-    """One panel."""
-    return draw(Panel(title="", x=x, y=y, measured=measured, printed=printed, log=(log, log)))
-
-
 def _look(k: int) -> tuple[str, str]:
     return COLOURS[k % len(COLOURS)], MARKERS[(k + k // len(COLOURS)) % len(MARKERS)]
 
