@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from joblib import Parallel, delayed, parallel_config
 
@@ -15,44 +16,59 @@ from privee.audit.task import Task, run_task
 from privee.errors import PriveeError
 
 Engine = Literal["local", "ray"]
-Found = tuple[Task, Finding]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 ROUND = 4
 """Ray's joblib backend hands over whole lists, so tasks go there in rounds of this many per worker."""
 
 
 def run_tasks(
     tasks: Sequence[Task], *, jobs: int | None = None, engine: Engine = "local", checkpoints: Path | None = None
-) -> Iterator[Found]:
+) -> Iterator[tuple[Task, Finding]]:
     """Findings as they come, in any order.
 
     Args:
         tasks: what to run.
+        jobs: how many at once, as for `spread`.
+        engine: where, as for `spread`.
+        checkpoints: where long attacks keep their state; must be a shared folder on a cluster.
+    """
+    return spread(partial(run_task, checkpoints=checkpoints), tasks, jobs=jobs, engine=engine)
+
+
+def spread(
+    call: Callable[[Item], Result], items: Sequence[Item], *, jobs: int | None = None, engine: Engine = "local"
+) -> Iterator[tuple[Item, Result]]:
+    """Every item with what the call makes of it, as they come, in any order.
+
+    Args:
+        call: what is done; it travels to other processes.
+        items: to what.
         jobs: how many at once; all cores by default. One runs in this process.
         engine: "local" starts processes here; "ray" uses the cluster that RAY_ADDRESS names, or starts one here.
-        checkpoints: where long attacks keep their state; must be a shared folder on a cluster.
     """
     if jobs is not None and jobs < 1:
         raise PriveeError(f"jobs must be 1 or more, got {jobs}")
     if engine == "ray":
-        return _on_ray(tasks, jobs, checkpoints)
+        return _on_ray(call, items, jobs)
     if engine != "local":
         raise PriveeError(f"no engine is called {engine!r}; there are local and ray")
-    return _here(tasks, max(1, min(jobs or len(os.sched_getaffinity(0)), len(tasks))), checkpoints)
+    return _here(call, items, max(1, min(jobs or len(os.sched_getaffinity(0)), len(items))))
 
 
-def _here(tasks: Sequence[Task], jobs: int, checkpoints: Path | None) -> Iterator[Found]:
+def _here(call: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterator[tuple[Item, Result]]:
     with parallel_config(backend="loky", inner_max_num_threads=1):
         work = Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")
-        for number, finding in work(delayed(_numbered)(k, task, checkpoints) for k, task in enumerate(tasks)):
-            yield tasks[number], finding
+        for number, found in work(delayed(_numbered)(k, call, item) for k, item in enumerate(items)):
+            yield items[number], found
 
 
-def _numbered(number: int, task: Task, checkpoints: Path | None) -> tuple[int, Finding]:
-    """The number travels back in place of the task."""
-    return number, run_task(task, checkpoints)
+def _numbered(number: int, call: Callable[[Item], Result], item: Item) -> tuple[int, Result]:
+    """The number travels back in place of the item."""
+    return number, call(item)
 
 
-def _on_ray(tasks: Sequence[Task], jobs: int | None, checkpoints: Path | None) -> Iterator[Found]:
+def _on_ray(call: Callable[[Item], Result], items: Sequence[Item], jobs: int | None) -> Iterator[tuple[Item, Result]]:
     try:
         import ray
         from ray.util.joblib import register_ray
@@ -65,9 +81,9 @@ def _on_ray(tasks: Sequence[Task], jobs: int | None, checkpoints: Path | None) -
         register_ray()
         workers = jobs or max(1, int(ray.cluster_resources().get("CPU", 1)))
         with parallel_config(backend="ray"), Parallel(n_jobs=workers) as work:
-            for start in range(0, len(tasks), ROUND * workers):
-                some = tasks[start : start + ROUND * workers]
-                yield from zip(some, work(delayed(run_task)(task, checkpoints) for task in some), strict=True)
+            for start in range(0, len(items), ROUND * workers):
+                some = items[start : start + ROUND * workers]
+                yield from zip(some, work(delayed(call)(item) for item in some), strict=True)
     finally:
         if started:
             ray.shutdown()

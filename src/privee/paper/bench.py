@@ -6,18 +6,18 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from joblib import Parallel, delayed, parallel_config
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
 from privee.atomic import whole_file
 from privee.audit import Audit, Grid, Subject, run_grid, subject_from_dataset
-from privee.audit.engine import Engine
+from privee.audit.engine import Engine, spread
 from privee.paper.results import Size
 from privee.vfl.experiment import How, open_run
 from privee.vfl.presets import paper_settings
@@ -94,7 +94,7 @@ class Bench:
         size: "quick" (minutes for all results together) or "full" (the paper's settings).
         folder: keeps trained models and findings.
         jobs: how many trainings or attacks at once; all cores by default.
-        engine: "local" or "ray".
+        engine: "local" or "ray"; on a cluster the folder must be one that all machines share.
         data_dir: where datasets lie, if not downloaded.
         progress: called with (done, of, what).
     """
@@ -110,12 +110,9 @@ class Bench:
         """Trained models, those that are missing trained side by side."""
         missing = [case for case in dict.fromkeys(cases) if not _trained(self._run(case))]
         self.progress(0, len(missing), "training models")
-        with parallel_config(backend="loky", inner_max_num_threads=1):
-            work = Parallel(n_jobs=self.jobs or -1, return_as="generator_unordered")
-            for done, _ in enumerate(
-                work(delayed(_train)(case, self._run(case), self.data_dir) for case in missing), 1
-            ):
-                self.progress(done, len(missing), "training models")
+        train = partial(_train, models=self._models, data_dir=self.data_dir)
+        for done, _ in enumerate(spread(train, missing, jobs=self.jobs, engine=self.engine) if missing else (), 1):
+            self.progress(done, len(missing), "training models")
         return [_subject(case, self._run(case), self.data_dir) for case in cases]
 
     def audit(self, subject: Subject, grid: Grid, what: str) -> Audit:
@@ -139,8 +136,12 @@ class Bench:
                 save_file(_scores(self._run(case), self.data_dir), partial)
         return Scores(**load_file(file))
 
+    @property
+    def _models(self) -> Path:
+        return self.folder / "models"
+
     def _run(self, case: Case) -> Path:
-        return self.folder / "models" / case.key
+        return self._models / case.key
 
 
 def _scores(run: Path, data_dir: Path | None) -> dict[str, NDArray[Any]]:
@@ -157,8 +158,8 @@ def _trained(run: Path) -> bool:
     return (run / "config.json").exists() and RunFolder(run).finished
 
 
-def _train(case: Case, run: Path, data_dir: Path | None) -> None:
-    _subject(case, run, data_dir)
+def _train(case: Case, models: Path, data_dir: Path | None) -> None:
+    _subject(case, models / case.key, data_dir)
 
 
 def _subject(case: Case, run: Path, data_dir: Path | None) -> Subject:
