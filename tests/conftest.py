@@ -1,6 +1,7 @@
 """Shared helpers: fixed hypothesis settings and score arrays of the kinds models produce."""
 
 import os
+import signal
 
 # Small models gain nothing from a second thread, and wait for each other when tests run side by side.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -11,6 +12,10 @@ from hypothesis import settings
 
 settings.register_profile("privee", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("privee")
+
+# A runner started in the background ignores Ctrl-C, and what tests start would inherit that. A user's shell does not.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def softmax_rows(rows: int, classes: int, spread: float = 3.0, seed: int = 0) -> np.ndarray:

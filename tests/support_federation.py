@@ -3,7 +3,6 @@
 import csv
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -133,9 +132,7 @@ def started(*arguments: object) -> subprocess.Popen:
     command = [sys.executable, "-m", "privee", "federation", *map(str, arguments)]
     env = os.environ | {"OMP_NUM_THREADS": "1"}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    # A runner started in the background ignores Ctrl-C, and its children inherit that; a user's shell does not.
-    heed = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
-    return subprocess.Popen(command, env=env, **pipes, **heed)  # noqa: S603 (our own command line)
+    return subprocess.Popen(command, env=env, **pipes)  # noqa: S603 (our own command line)
 
 
 def said(process: subprocess.Popen, seconds: float) -> tuple[int, str]:

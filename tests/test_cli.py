@@ -25,9 +25,7 @@ NAMES = [f"p_{k}" for k in range(6)]
 def start(*arguments: object, cwd: Path) -> subprocess.Popen:
     command = [sys.executable, "-m", "privee", *map(str, arguments)]
     environment = CLEAN | {"COLUMNS": "120", "NO_COLOR": "1"}
-    # A runner started in the background ignores Ctrl-C, and its children inherit that; a user's shell does not.
-    heed = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
-    return subprocess.Popen(command, cwd=cwd, env=environment, stdout=-1, stderr=-1, text=True, **heed)  # noqa: S603
+    return subprocess.Popen(command, cwd=cwd, env=environment, stdout=-1, stderr=-1, text=True)  # noqa: S603
 
 
 def run(*arguments: object, cwd: Path) -> tuple[int, str, str]:

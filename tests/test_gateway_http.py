@@ -314,7 +314,10 @@ def test_demo_in_one_command_until_interrupted(tmp_path):
         answer = subprocess.run(shlex.split(curl), capture_output=True, text=True, timeout=30, check=True)  # noqa: S603
         pids = [json.loads(file.read_text())["pid"] for file in tmp_path.glob("*.ready")]
         demo.send_signal(signal.SIGINT)
-        assert demo.wait(60) == 130
+        try:
+            assert demo.wait(60) == 130
+        finally:
+            demo.terminate()  # else leaving this block would wait for ever
     assert json.loads(answer.stdout)["parameters"]["remaining"] == 8
     assert len(pids) == 3
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)  # nothing is left running
