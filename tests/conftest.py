@@ -17,6 +17,23 @@ settings.load_profile("privee")
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+LONGEST = (
+    "federation_nvflare",
+    "runs",
+    "audit_cli",
+    "paper",
+    "federation_jobs",
+    "audit",
+    "gateway_http",
+    "gateway_faults",
+)
+"""Files that take minutes start first, so that no worker is left alone with one of them at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {f"test_{name}.py": place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(places)))
+
 
 def softmax_rows(rows: int, classes: int, spread: float = 3.0, seed: int = 0) -> np.ndarray:
     logits = np.random.default_rng(seed).normal(size=(rows, classes)) * spread
