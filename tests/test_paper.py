@@ -199,9 +199,10 @@ def test_a_printed_figure_counts_once_though_privee_is_measured_in_two_settings(
     assert compare(rows[1:2]).agrees is False
 
 
-def test_by_rho_the_reason_compares_how_far_figures_reach() -> None:
-    rows = [_row(privee_u(rho, as_released=True), ours, 5.0) for rho, ours in ((0.1, 20.0), (0.9, 0.5))]
-    assert "printed figures differ by a factor of 1, ours by 40" in GrnaByRho().account(rows).reason
+def test_by_rho_the_reason_is_what_stays_without_noise() -> None:
+    rows = [_row("none", 0.125, 4.0), *(_row(privee_u(rho, as_released=True), 20.0, 5.0) for rho in (0.1, 0.9))]
+    assert GrnaByRho().account(rows).reason.endswith("the undefended figure: 4 printed, 0.125 here")
+    assert GrnaByRho().account([_row("none", 4.0, 4.0)]).reason == ""
 
 
 def test_an_account_says_if_the_attack_is_worthless_undefended() -> None:
