@@ -543,7 +543,7 @@ def test_nothing_private_is_in_any_log_or_in_the_ledger(world, release_values):
     assert httpx.post(f"{world.url}{INFER}", json=sent, headers=headers).status_code == 200
     federation, _ = open_run(world.world.run, {name: world.world.folder / f"{name}.csv" for name in PARTIES})
     scores = federation.scores().ravel().tolist()
-    private = [MARK, str(SECRET_VALUE), *(world.key(role).rsplit("_", 1)[1] for role in ROLES)]
+    private = [MARK, str(SECRET_VALUE), *(world.key(role).split("_", 2)[2] for role in ROLES)]
     private += [f"{value:.10f}"[:9] for value in (*release_values, *scores) if 0.01 < abs(value) < 0.99]
     assert len(private) > 50
     files = [*world.world.folder.glob("*.log"), *world.world.folder.glob("ledger.db*")]
