@@ -304,7 +304,8 @@ def test_logs_are_json_and_hold_neither_ids_nor_keys(world, consumer):
     assert world.key("consumer")[16:] not in world.log
 
 
-def test_demo_in_one_command_until_interrupted(tmp_path):
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_demo_in_one_command_until_it_is_told_to_stop(how, code, tmp_path):
     command = [sys.executable, "-m", "privee", "gateway", "demo", "--port", "0", "--folder", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as demo:  # noqa: S603
         lines = iter(demo.stdout.readline, "")
@@ -313,9 +314,9 @@ def test_demo_in_one_command_until_interrupted(tmp_path):
         next(line for line in lines if "Ctrl-C" in line)
         answer = subprocess.run(shlex.split(curl), capture_output=True, text=True, timeout=30, check=True)  # noqa: S603
         pids = [json.loads(file.read_text())["pid"] for file in tmp_path.glob("*.ready")]
-        demo.send_signal(signal.SIGINT)
+        demo.send_signal(how)
         try:
-            assert demo.wait(60) == 130
+            assert demo.wait(60) == code
         finally:
             demo.terminate()  # else leaving this block would wait for ever
     assert json.loads(answer.stdout)["parameters"]["remaining"] == 8

@@ -10,6 +10,7 @@ import typer
 
 from privee.cli.joint import How, id_columns, named_files
 from privee.cli.output import InterruptedByUserError, err, out, print_json, progress_bar
+from privee.cli.stopping import stop_in_order
 from privee.errors import PriveeError
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def simulate(
     """
     from privee.federation.simulating import simulate as work
 
+    stop_in_order()
     training = _training(epochs, batch_size, learning_rate, patience, seed, pipeline)
     shares = (parties, adversary_fraction, split)
     names, source, sites = _data(dataset, shares, party, active, ids, label, test_share, seed)
@@ -178,6 +180,8 @@ def run(
     opened = Project.open(project)
     patience = Patience(sites=wait, attempts=attempts)
     parts = parts_of(opened) if local else None
+    if local:
+        stop_in_order()
     with local_kits(opened) if local else contextlib.nullcontext():
 
         def work(told: Callable[[Mapping[str, Any]], None]) -> Outcome:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from privee.cli.output import err, out
+from privee.cli.stopping import stop_in_order
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError
 
@@ -99,6 +100,7 @@ def demo(
 
     from privee.gateway.demo import make_world, running
 
+    stop_in_order()
     with contextlib.ExitStack() as stack:
         place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="privee-")))
         place.mkdir(parents=True, exist_ok=True)
