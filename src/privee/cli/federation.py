@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from privee.cli.joint import How, id_columns, named_files
+from privee.cli.joint import How, id_columns, named_files, show_outcome
 from privee.cli.output import InterruptedByUserError, err, out, print_json, progress_bar
 from privee.cli.stopping import stop_in_order
 from privee.errors import PriveeError
@@ -77,7 +77,7 @@ def simulate(
     shares = (parties, adversary_fraction, split)
     names, source, sites = _data(dataset, shares, party, active, ids, label, test_share, seed)
     job = _job(names, model, training, source, packing, (answer_seconds, align_seconds))
-    _show(_followed("simulating", lambda told: work(run, job, sites, on_state=told)), as_json)
+    show_outcome(_followed("simulating", lambda told: work(run, job, sites, on_state=told)), as_json)
 
 
 @app.command("init")
@@ -187,7 +187,7 @@ def run(
         def work(told: Callable[[Mapping[str, Any]], None]) -> Outcome:
             return run_project(opened, run, patience=patience, parts=parts, on_state=told)
 
-        _show(_followed("training", work), as_json)
+        show_outcome(_followed("training", work), as_json)
 
 
 def _training(epochs: int, batch_size: int, rate: float, patience: int | None, seed: int, pipeline: bool) -> Any:
@@ -255,12 +255,3 @@ def _followed(text: str, work: Callable[[Callable[[Mapping[str, Any]], None]], O
             return work(lambda state: bar(state.get("done", 0), state.get("size") or None, state["phase"]))
     except KeyboardInterrupt:
         raise InterruptedByUserError("interrupted; the same command goes on after the last finished epoch") from None
-
-
-def _show(outcome: Outcome, as_json: bool) -> None:
-    if as_json:
-        print_json(outcome.as_dict())
-        return
-    out.print(f"{outcome.run}: {outcome.epochs} epochs", markup=False)
-    out.print(f"accuracy {outcome.test.accuracy:.2%} on {outcome.test.rows:,} test records, ", end="")
-    out.print(f"{outcome.train.accuracy:.2%} on {outcome.train.rows:,} training records")

@@ -1,4 +1,4 @@
-"""Options that train, predict and tune share: where the joint data comes from."""
+"""What commands on joint models share: where the data comes from, and how a training ended."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from privee.cli.output import progress_bar
+from privee.cli.output import out, print_json, progress_bar
 from privee.errors import PriveeError
 
 if TYPE_CHECKING:
+    from privee.vfl.experiment import Outcome
     from privee.vfl.joint_data import JointData
 
 How = Literal["contiguous", "random", "strips"]
@@ -71,3 +72,13 @@ def table_data(
         return from_tables(
             files, active=active, id_columns=columns, label=label, test_share=test_share, seed=seed, progress=progress
         )
+
+
+def show_outcome(outcome: Outcome, as_json: bool, kind: str = "") -> None:
+    """How a training ended; `kind` is what was trained."""
+    if as_json:
+        print_json(outcome.as_dict())
+        return
+    out.print(f"{outcome.run}: {kind + ', ' if kind else ''}{outcome.epochs} epochs", markup=False)
+    out.print(f"accuracy {outcome.test.accuracy:.2%} on {outcome.test.rows:,} test records, ", end="")
+    out.print(f"{outcome.train.accuracy:.2%} on {outcome.train.rows:,} training records")

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from privee.cli.joint import How, dataset_data, named_files, table_data
-from privee.cli.output import InterruptedByUserError, err, out, print_json, progress_bar
+from privee.cli.joint import How, dataset_data, named_files, show_outcome, table_data
+from privee.cli.output import InterruptedByUserError, err, progress_bar
 from privee.errors import PriveeError
 
 
@@ -71,12 +71,7 @@ def train(
             )
     except KeyboardInterrupt:
         raise InterruptedByUserError("interrupted; the same command goes on after the last finished epoch") from None
-    if as_json:
-        print_json(outcome.as_dict())
-    else:
-        out.print(f"{run}: {kind}, {outcome.epochs} epochs", markup=False)
-        out.print(f"accuracy {outcome.test.accuracy:.2%} on {outcome.test.rows:,} test records, ", end="")
-        out.print(f"{outcome.train.accuracy:.2%} on {outcome.train.rows:,} training records")
+    show_outcome(outcome, as_json, kind)
 
 
 def _settings(

@@ -6,12 +6,12 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from privee.paper.defenses import AS_RELEASED
 from privee.paper.report_words import number
 from privee.paper.results import Account, Row, Value
 
 CLOSE = 0.15
 """A printed figure counts as met if ours is within this share of it."""
-AS_RELEASED = "draw_range=3,"
 WORDS = {
     "none": "undefended",
     "rounding": "rounding",
@@ -27,7 +27,7 @@ Figures = dict[tuple[Any, ...], list[Row]]
 
 def compare(rows: Sequence[Row]) -> Account:
     """How many printed figures are met by our confidence residual, and how many by the feature MSE."""
-    figures, undefended = printed_figures(rows), _undefended(rows)
+    figures, undefended = compared_figures(rows), _undefended(rows)
     if not figures:
         measured = "; ".join(filter(None, (f"{len(rows)} rows", undefended)))
         return Account(agrees=None, printed="nothing", measured=measured)
@@ -43,7 +43,7 @@ def compare(rows: Sequence[Row]) -> Account:
     )
 
 
-def printed_figures(rows: Sequence[Row]) -> Figures:
+def compared_figures(rows: Sequence[Row]) -> Figures:
     """The rows that each printed figure is compared with."""
     found: Figures = {}
     for row in rows:

@@ -9,8 +9,7 @@ from typing import Any
 
 from privee.defenses import defense
 from privee.defenses.rank_noise import RankNoise
-from privee.paper.agreement import count_met
-from privee.paper.agreement import printed_figures as compared_figures
+from privee.paper.agreement import compared_figures, count_met
 from privee.paper.defenses import PRIVEE_U, PRIVEE_U_AS_RELEASED, PRIVEE_U_PLUS_AS_RELEASED, privee_u
 from privee.paper.printed import printed, printed_tables
 from privee.paper.residual_bound import confident_residual, largest_residual, largest_undefended

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+AS_RELEASED = "draw_range=3,"
+"""In a spec: draws up to 3, which explain the tables; the text has draws up to 1."""
 PRIVEE_U, PRIVEE_U_PLUS = "privee-u:rho=0.1", "privee-u+:rho_low=0.1,rho_high=0.9"
-PRIVEE_U_AS_RELEASED = "privee-u:draw_range=3,rho=0.1"
-PRIVEE_U_PLUS_AS_RELEASED = "privee-u+:draw_range=3,rho_low=0.1,rho_high=0.9"
+PRIVEE_U_AS_RELEASED = f"privee-u:{AS_RELEASED}rho=0.1"
+PRIVEE_U_PLUS_AS_RELEASED = f"privee-u+:{AS_RELEASED}rho_low=0.1,rho_high=0.9"
 OURS = ("ranking-only", "ordered-dp:epsilon=32")
 
 PRINTED_AS = {
@@ -25,4 +27,4 @@ PRINTED_AS = {
 
 def privee_u(rho: float, *, as_released: bool = False) -> str:
     """PRIVEE-U with this rho, in the form that audits write."""
-    return f"privee-u:{'draw_range=3,' if as_released else ''}rho={rho:g}"
+    return f"privee-u:{AS_RELEASED if as_released else ''}rho={rho:g}"
