@@ -36,16 +36,16 @@ def trained(tmp_path_factory) -> Path:
 
 
 class Local:
-    """A gateway in this process, with a ledger of its own; its parties do not exist."""
+    """A gateway in this process, with a ledger of its own; parties do not exist unless addresses are given."""
 
     def __init__(self, folder: Path, place: Path, **settings) -> None:
         self.file, key = place / "ledger.db", folder / "ledger.key"
         url = f"sqlite:///{self.file}"
         Ledger.create(url, key.read_bytes())
         given = {"defense": defense("privee-u:rho=0.1"), "releases": 2, "deadline": 0.5} | settings
-        parties = {"active": "127.0.0.1:1", "passive-1": "127.0.0.1:2"}
+        given = {"parties": {"active": "127.0.0.1:1", "passive-1": "127.0.0.1:2"}} | given
         run = World(folder).run
-        self.service = open_service(GatewaySettings(run=run, parties=parties, ledger_url=url, ledger_key=key, **given))
+        self.service = open_service(GatewaySettings(run=run, ledger_url=url, ledger_key=key, **given))
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         self._server = uvicorn.Server(uvicorn.Config(make_app(self.service), log_config=None, access_log=False))

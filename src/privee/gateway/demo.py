@@ -17,6 +17,7 @@ from privee.gateway.parties.certificates import init_certificates
 from privee.gateway.processes import ServerProcess, start_party
 from privee.vfl.experiment import partition_of, train_run
 from privee.vfl.joint_data import from_dataset
+from privee.vfl.runs import RunFolder
 from privee.vfl.training import TrainingSettings
 
 MODEL = "digits"
@@ -37,6 +38,11 @@ class World:
     def run(self) -> Path:
         """The trained run."""
         return self.folder / MODEL
+
+    @property
+    def parties(self) -> tuple[str, ...]:
+        """Their names, the active one first."""
+        return tuple(RunFolder.open(self.run).config["parties"])
 
     @property
     def certs(self) -> Path:
@@ -75,17 +81,19 @@ class World:
         return ServerProcess(arguments, self.folder / f"{name}.ready", self.folder / f"{name}.log")
 
 
-def make_world(folder: Path, say: Say = lambda words: None, *, model: str = "logistic", epochs: int = 30) -> World:
+def make_world(
+    folder: Path, say: Say = lambda words: None, *, model: str = "logistic", epochs: int = 30, parties: int = 2
+) -> World:
     """Train, make certificates and a ledger; what is there already is kept."""
     world = World(folder)
     if not world.run.exists():
-        say("training a joint model of two parties on bundled digits")
+        say(f"training a joint model of {parties} parties on bundled digits")
         dataset = load_dataset("digits", seed=SEED)
-        partition = partition_of(dataset, parties=2, adversary_fraction=None, how="random", seed=SEED)
+        partition = partition_of(dataset, parties=parties, adversary_fraction=None, how="random", seed=SEED)
         settings = TrainingSettings(epochs=epochs, learning_rate=0.02, seed=SEED)
         train_run(world.run, from_dataset(dataset, partition), model, settings)
     say("making certificates, a ledger and its key")
-    init_certificates(world.certs, PARTIES, ["localhost", "127.0.0.1"])
+    init_certificates(world.certs, world.parties, ["localhost", "127.0.0.1"])
     with key_file(world.ledger_key):
         Ledger.create(world.ledger_url, read_key(world.ledger_key))
     return world
@@ -95,14 +103,22 @@ def make_world(folder: Path, say: Say = lambda words: None, *, model: str = "log
 def running(
     world: World, options: Sequence[str] = DEFENSE, say: Say = lambda words: None
 ) -> Iterator[tuple[ServerProcess, dict[str, ServerProcess]]]:
-    """Two parties and a gateway, ready; all end with the block."""
+    """All parties and a gateway, ready; all end with the block."""
+    say(f"starting the parties {' and '.join(world.parties)}")
+    with running_parties(world, world.parties) as parties:
+        say("starting the gateway")
+        gateway = world.gateway({name: process.address for name, process in parties.items()}, options)
+        try:
+            yield gateway.wait_ready(), parties
+        finally:
+            gateway.stop()
+
+
+@contextmanager
+def running_parties(world: World, names: Sequence[str]) -> Iterator[dict[str, ServerProcess]]:
+    """Some of the parties, ready; they end with the block."""
     with ExitStack() as stack:
-        say(f"starting the parties {' and '.join(PARTIES)}")
-        parties = {name: world.party(name) for name in PARTIES}
+        parties = {name: world.party(name) for name in names}
         for process in parties.values():
             stack.callback(process.stop)
-        addresses = {name: process.wait_ready().ready["address"] for name, process in parties.items()}
-        say("starting the gateway")
-        gateway = world.gateway(addresses, options)
-        stack.callback(gateway.stop)
-        yield gateway.wait_ready(), parties
+        yield {name: process.wait_ready() for name, process in parties.items()}

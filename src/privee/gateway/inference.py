@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from privee.defenses import Defense, Repeatable
 from privee.gateway.counting import Counter
 from privee.gateway.joint_model import JointModel
-from privee.gateway.ledger.ledger import Ask, Ledger, Price, Quote, Refused
+from privee.gateway.ledger.ledger import Ask, Ledger, Price, Quote, Receipt, Refused
 from privee.gateway.parties.channel import PartyChannel
 from privee.scores.forms import Floats
 
@@ -59,22 +59,34 @@ class Inference:
         Raises:
             Refused: some entity has given away all it may; nothing was counted.
             PartyError: a party failed; nothing was counted.
+            PriveeError: the defense could not handle these scores; that was counted.
         """
         release_id = secrets.token_hex(16)
         if self.counter and self._worth_asking(query.entities):
             await self._refuse_early(self.counter, Ask(query.entities, self.price, key_id, release_id))
         embeddings = await self.channel.embeddings(query.entities, query.columns)
         scores = self.model.scores(embeddings)
-        release = await self._release(scores, query)
-        if self.counter is None:
-            return Answer(release, release_id, None, 0)
-        seen = None if self.repeatable is None else self._fingerprints(self.counter.ledger, release, query)
+        ask = Ask(query.entities, self.price, key_id, release_id)
         try:
-            receipt = await self.counter.charge(Ask(query.entities, self.price, key_id, release_id, seen))
-        except Refused as refusal:
-            self._remember(refusal, query.entities)
+            release = await self._release(scores, query)
+        except Exception:
+            # Whether a defense can handle the scores tells something about them, so a failure is an answer too.
+            await self._charge(ask)
             raise
+        if self.repeatable is not None and self.counter is not None:
+            seen = self._fingerprints(self.counter.ledger, release, query, embeddings)
+            ask = dataclasses.replace(ask, fingerprints=seen)
+        receipt = await self._charge(ask)
         return Answer(release, release_id, receipt.remaining, receipt.charged)
+
+    async def _charge(self, ask: Ask) -> Receipt:
+        if self.counter is None:
+            return Receipt(ask.release_id, 0, None)
+        try:
+            return await self.counter.charge(ask)
+        except Refused as refusal:
+            self._remember(refusal, ask.entities)
+            raise
 
     async def quote(self, entities: Sequence[str]) -> Quote:
         """What a query about these entities would cost, and whether it would be answered."""
@@ -114,8 +126,16 @@ class Inference:
             return self.defense.release(scores)
         return self.repeatable.release(scores, entities=query.entities, queries=query.columns)
 
-    def _fingerprints(self, ledger: Ledger, release: Floats, query: Query) -> list[bytes]:
-        """The same only for the same answer to the same question: a question asked otherwise teaches something new."""
+    def _fingerprints(
+        self, ledger: Ledger, release: Floats, query: Query, embeddings: Mapping[str, NDArray[np.float32]]
+    ) -> list[bytes]:
+        """The same only for the same answer to the same question, down to what every party's part of the model said.
+
+        Neither release nor scores would be enough: an active party that changes what it sends would be told for
+        nothing, and without end, whether the outcome is one that was charged before.
+        """
         about = json.dumps([self.model.version, self.defense.settings()], sort_keys=True).encode()
         asked = [b""] * len(release) if query.columns is None else [row.tobytes() for row in query.columns]
-        return [ledger.fingerprint(about, columns, row.tobytes()) for columns, row in zip(asked, release, strict=True)]
+        parts = [[row.tobytes() for row in embeddings[party]] for party in self.model.parties]
+        given = [row.tobytes() for row in release]
+        return [ledger.fingerprint(about, *row) for row in zip(asked, *parts, given, strict=True)]

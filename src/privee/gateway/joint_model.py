@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from privee.errors import PriveeError
+from privee.gateway.parties.steady import steady, steady_block
 from privee.vfl.federation import COORDINATOR
 from privee.vfl.learner import Learner
 from privee.vfl.models import architecture
@@ -41,18 +42,25 @@ class JointModel:
     classes: tuple[str, ...]
     weights: Mapping[str, str]
     top: nn.Module
+    _blocks: dict[tuple[int, ...], int] = dataclasses.field(default_factory=dict, init=False, repr=False)
 
     def scores(self, embeddings: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float64]:
-        """Class confidences in double precision: float32 scores of confident models are mostly ties at 0 and 1."""
-        parts = [torch.from_numpy(embeddings[party]) for party in self.parties]
-        with torch.inference_mode():
-            try:
-                logits: torch.Tensor = self.top(parts)
-            except RuntimeError:
-                raise PriveeError(
-                    "the parties' embeddings do not fit this model; do they serve the same run?"
-                ) from None
-            return torch.softmax(logits.double(), dim=1).numpy()
+        """Class confidences in double precision: float32 scores of confident models are mostly ties at 0 and 1.
+
+        An entity's are the same to the last bit in any company, as its embeddings are: see `steady`.
+        """
+        parts = [embeddings[party] for party in self.parties]
+        widths = tuple(part.shape[1] for part in parts)
+        try:
+            if widths not in self._blocks:
+                self._blocks[widths] = steady_block(self._apply, [(width,) for width in widths])
+            return steady(self._apply, parts, self._blocks[widths])
+        except RuntimeError:
+            raise PriveeError("the parties' embeddings do not fit this model; do they serve the same run?") from None
+
+    def _apply(self, parts: list[Tensor]) -> Tensor:
+        logits: Tensor = self.top(parts)
+        return torch.softmax(logits.double(), dim=1)
 
 
 def load_joint_model(run: Path, name: str | None = None) -> JointModel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import json
 import time
@@ -68,6 +69,7 @@ class Service:
         self._counter = Counter(ledger, writers=1 if is_sqlite(ledger.engine) else POSTGRESQL_WRITERS)
         self._key = key
         self._health: tuple[float, Health] | None = None
+        self._looking: asyncio.Task[Health] | None = None
         self.inference: Inference
 
     async def start(self) -> None:
@@ -94,6 +96,8 @@ class Service:
 
     async def close(self) -> None:
         """Finish what is under way."""
+        if self._looking is not None:
+            self._looking.cancel()
         await self.inference.channel.close()
         await self._counter.close()
 
@@ -102,11 +106,28 @@ class Service:
         return await self._counter.read(work, *args)
 
     async def health(self) -> Health:
-        """How ledger and parties are, asked at most once a second."""
-        if self._health is None or time.monotonic() - self._health[0] > HEALTH_SECONDS:
+        """How ledger and parties are, asked at most once a second, and once for all who wait for the answer."""
+        if self._health is not None and time.monotonic() - self._health[0] <= HEALTH_SECONDS:
+            return self._health[1]
+        if self._looking is None:
+            self._looking = asyncio.get_running_loop().create_task(self._look())
+        return await asyncio.shield(self._looking)
+
+    async def _look(self) -> Health:
+        try:
             parties = await self.inference.channel.health()
-            self._health = (time.monotonic(), Health(await self.read(self._ledger_up), parties))
-        return self._health[1]
+            health = Health(await self.read(self._ledger_up), parties)
+            self._health = (time.monotonic(), health)
+            return health
+        finally:
+            self._looking = None
+
+    @property
+    def most_values(self) -> int:
+        """Values that a query may hold: entities, their columns, and some around them."""
+        features = self.inference.channel.features
+        each = self.settings.max_body if features is None else 2 + features  # not known before the first contact
+        return self.settings.max_entities * each + 1024
 
     def about(self) -> dict[str, Any]:
         """Defense and guarantee in plain values."""

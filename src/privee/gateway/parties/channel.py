@@ -98,6 +98,11 @@ class PartyChannel:
         """The parties' names, the active party first."""
         return tuple(line.name for line in self._lines)
 
+    @property
+    def features(self) -> int | None:
+        """Numbers in a row of the active party's columns, once it has said so."""
+        return self._lines[0].features
+
     async def embeddings(self, entities: Sequence[str], columns: np.ndarray | None = None) -> dict[str, np.ndarray]:
         """Every party's embeddings of these entities, (n, width) float32, by party.
 

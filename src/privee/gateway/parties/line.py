@@ -41,6 +41,11 @@ class PartyLine:
         self._width: int | None = None
         self._contacting: asyncio.Task[About] | None = None
 
+    @property
+    def features(self) -> int | None:
+        """Numbers in a row of the party's columns; None before the first contact."""
+        return None if self._about is None else self._about.features
+
     async def embeddings(self, entities: tuple[str, ...], columns: Floats | None, expires: float) -> Answer:
         """Embeddings for these entities, by `expires` in the event loop's time."""
         try:

@@ -8,6 +8,7 @@ fixed size, the last of them filled up with zeros: every row then takes the same
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ BLOCK = 32
 Apply = Callable[[list[Tensor]], Tensor]
 
 
-def steady(apply: Apply, inputs: Sequence[NDArray[np.float32]], block: int = BLOCK) -> NDArray[np.float32]:
+def steady(apply: Apply, inputs: Sequence[NDArray[np.float32]], block: int = BLOCK) -> NDArray[Any]:
     """Apply a model to rows, block by block.
 
     Args:
