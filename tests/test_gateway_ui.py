@@ -337,3 +337,17 @@ def test_the_api_page_has_every_operation(local):
     for path, methods in document["paths"].items():
         for method, details in methods.items():
             assert f"{method.upper()} {path} {details['description'].split()[0]}" in shown
+
+
+def test_a_key_expires_by_the_ledgers_clock_on_the_pages_too(local):
+    made = local.service.keys.create("soon over", "auditor", ["*"], actor="test", expires_in=60)
+    with visitor(local.url, made.text) as client:
+        assert client.get("/ui").status_code == 200
+        local.service.ledger._clock.not_before(made.record.expires_at)  # the wall clock may be behind the ledger's
+        assert client.get("/ui").status_code == 303
+
+
+def test_strangers_cannot_make_the_pages_read_much(local):
+    with visitor(local.url) as client:
+        answer = client.post("/ui/login", data={"key": "x" * 20_000})
+        assert (answer.status_code, answer.json()["code"]) == (413, "too-large")

@@ -41,6 +41,9 @@ def serve(
     tls: Annotated[bool | None, typer.Option("--tls/--no-tls", help="HTTPS; default: unless on loopback.")] = None,
     max_body: Annotated[int, typer.Option(help="Largest request in bytes.")] = 4 << 20,
     max_entities: Annotated[int, typer.Option(help="Most entities in one request.")] = 4096,
+    unknown: Annotated[
+        str, typer.Option(help="Most ids without a joint record that one key may ask about.")
+    ] = "5000/day",
     ready_file: Annotated[Path | None, typer.Option(help="Written when ready: JSON with url and pid.")] = None,
 ) -> None:
     """Answer predictions with releases, each counted in the ledger before it leaves.
@@ -73,6 +76,7 @@ def serve(
         tls=tls,
         max_body=max_body,
         max_entities=max_entities,
+        unknown=unknown,
     )
     work(settings, ready_file=ready_file, announce=lambda url: err.print(f"privee gateway on {url}"))
 

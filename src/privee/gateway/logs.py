@@ -1,7 +1,11 @@
-"""Structured logs of gateway and parties: one JSON object per line. Counts and times, never scores, features or ids."""
+"""Structured logs of gateway and parties: one JSON object per line. Counts and times, never scores, features or ids.
+
+What a process holds in memory stays there too: no core dumps.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import json
 import logging
 import sys
@@ -9,6 +13,8 @@ import time
 import traceback
 from types import TracebackType
 from typing import Any
+
+PR_SET_DUMPABLE = 4
 
 logger = logging.getLogger("privee.gateway")
 
@@ -28,7 +34,8 @@ class JsonLines(logging.Formatter):
 
 
 def start_logging(level: int = logging.INFO) -> None:
-    """Send this process's logs to standard error; the servers' own access logs stay silent."""
+    """Send this process's logs to standard error, and its memory nowhere; the servers' own access logs stay silent."""
+    _no_core_dumps()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
@@ -42,6 +49,15 @@ def log(event: str, *, level: int = logging.INFO, error: BaseException | None = 
     if error is not None:
         fields |= {"exception": type(error).__name__, "where": _where(error.__traceback__)}
     logger.log(level, event, extra={"fields": fields})
+
+
+def _no_core_dumps() -> None:
+    """Keys, ids and scores are in memory. A limit of 0 stops dumps to files, not being dumpable those to programs."""
+    if sys.platform == "linux":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def _where(trace: TracebackType | None) -> list[str]:

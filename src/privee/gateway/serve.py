@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +32,7 @@ def serve(settings: GatewaySettings, *, ready_file: Path | None = None, announce
     listening = _listen(settings.host, settings.port)
     address = f"{'https' if settings.secured else 'http'}://{_written(settings.host)}:{listening.getsockname()[1]}"
     start_logging()
-    server = GatewayServer(_config(settings, make_app(service)))
+    server = GatewayServer(_hardened(_config(settings, make_app(service))))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn stops first, then sends itself the signal again
     if ready_file is not None:
         with whole_file(ready_file, force=True) as partial:
@@ -62,6 +63,15 @@ def _config(settings: GatewaySettings, app: object) -> uvicorn.Config:
         http=GuardedProtocol,
         **tls,  # type: ignore[arg-type]
     )
+
+
+def _hardened(config: uvicorn.Config) -> uvicorn.Config:
+    """TLS as it should be whatever the system's defaults are, and without handshakes in mid-connection."""
+    config.load()
+    if config.ssl is not None:
+        config.ssl.minimum_version = ssl.TLSVersion.TLSv1_2
+        config.ssl.options |= ssl.OP_NO_RENEGOTIATION
+    return config
 
 
 def _listen(host: str, port: int) -> socket.socket:

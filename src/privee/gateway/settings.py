@@ -9,6 +9,7 @@ from pathlib import Path
 
 from privee.defenses import Defense
 from privee.errors import SettingError
+from privee.gateway.ledger.api_keys import check_rate
 from privee.gateway.parties.frames import MAX_ENTITIES
 
 MIB = 1 << 20
@@ -34,6 +35,7 @@ class GatewaySettings:
         tls: serve HTTPS with the coordinator's certificate; None: wherever the address is not loopback.
         max_body: largest request in bytes.
         max_entities: most entities in one request.
+        unknown: how many ids without a joint record one key may ask about, per time.
     """
 
     run: Path
@@ -57,12 +59,14 @@ class GatewaySettings:
     tls: bool | None = None
     max_body: int = 4 * MIB
     max_entities: int = 4096
+    unknown: str = "5000/day"
 
     def __post_init__(self) -> None:
         if not 0 < self.deadline <= 600:
             raise SettingError("the deadline must be above 0 and at most 600 seconds")
         if self.max_body < 1024 or not 1 <= self.max_entities <= MAX_ENTITIES:
             raise SettingError(f"a request must be allowed 1024 bytes at least, and 1 to {MAX_ENTITIES} entities")
+        check_rate(self.unknown)
         if not self.secured and not is_loopback(self.host):
             raise SettingError(
                 f"{self.host} is not a loopback address, and API keys must not travel in the clear: "

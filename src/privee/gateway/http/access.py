@@ -12,7 +12,7 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from limits import RateLimitItem, parse_many
 from limits.storage import MemoryStorage
-from limits.strategies import MovingWindowRateLimiter
+from limits.strategies import FixedWindowRateLimiter, MovingWindowRateLimiter
 from starlette.types import Scope
 
 from privee.gateway.http.problems import Denied
@@ -22,6 +22,7 @@ from privee.gateway.ledger.trouble import LedgerUnavailable
 REMEMBERED_SECONDS = 1.0
 """How long a found key is remembered, hence how long a revoked one may still be used."""
 MOST_REMEMBERED = 10_000
+PAGES = "/ui"
 
 bearer = HTTPBearer(auto_error=False, description="An API key of `privee keys create`.")
 
@@ -29,9 +30,10 @@ bearer = HTTPBearer(auto_error=False, description="An API key of `privee keys cr
 class Access:
     """Finds keys and counts their requests."""
 
-    def __init__(self, keys: Keys, read: Callable[..., Awaitable[KeyRecord | None]]) -> None:
+    def __init__(self, keys: Keys, read: Callable[..., Awaitable[KeyRecord | None]], *, unknown: str) -> None:
         self._keys, self._read = keys, read
         self._limiter = MovingWindowRateLimiter(MemoryStorage())
+        self._unknown, self._strangers = parse_many(unknown), FixedWindowRateLimiter(MemoryStorage())
         self._found: dict[bytes, tuple[float, KeyRecord]] = {}
 
     async def find(self, text: str) -> KeyRecord | None:
@@ -50,23 +52,44 @@ class Access:
         return record
 
     async def admit(self, scope: Scope) -> Denied | None:
-        """Before a body is read: strangers may not make the gateway read megabytes. The pages see to themselves."""
-        if scope["method"] != "POST" or scope["path"].startswith("/ui"):
+        """Before a body is read: strangers, and keys that ask too often, may not make the gateway read megabytes.
+
+        The pages see to themselves.
+        """
+        if scope["method"] != "POST" or scope["path"].startswith(PAGES):
             return None
         kind, _, text = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1").partition(" ")
         try:
-            known = kind.lower() == "bearer" and await self.find(text.strip()) is not None
+            record = await self.find(text.strip()) if kind.lower() == "bearer" else None
         except LedgerUnavailable as error:
             return Denied(503, "ledger-unavailable", f"{error}; nothing was released")
-        return None if known else NO_KEY
+        if record is None:
+            return NO_KEY
+        scope["state"] |= {"admitted": record, "log": {"key": record.id}}
+        try:
+            self.count(record)
+        except Denied as denied:
+            return denied
+        return None
 
     def count(self, record: KeyRecord) -> None:
         """One more request with this key."""
         for limit in _limits_of(record.rate):
             if not self._limiter.hit(limit, record.id):
                 reset = self._limiter.get_window_stats(limit, record.id).reset_time
-                wait = max(1, round(reset - time.time()))
-                raise Denied(429, "rate", f"this key may ask {limit}", {"retry-after": str(wait)})
+                raise Denied(429, "rate", f"this key may ask {limit}", _wait(reset))
+
+    def count_unknown(self, record: KeyRecord, ids: int) -> None:
+        """So many ids of which there is no joint record: who is one, is told of a few and not of a whole country."""
+        for limit in self._unknown:
+            if not self._strangers.hit(limit, record.id, cost=ids):
+                reset = self._strangers.get_window_stats(limit, record.id).reset_time
+                words = f"some of these entities have no joint record; this key may ask about {limit} such"
+                raise Denied(429, "rate", words, _wait(reset))
+
+
+def _wait(until: float) -> dict[str, str]:
+    return {"retry-after": str(max(1, round(until - time.time())))}
 
 
 @functools.lru_cache(maxsize=1024)
@@ -79,11 +102,15 @@ NO_KEY = Denied(401, "no-key", "give a valid API key: Authorization: Bearer KEY"
 
 async def key_of(request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> KeyRecord:
     """The record of the request's key."""
-    record = None if given is None else await request.app.state.access.find(given.credentials)
+    access: Access = request.app.state.access
+    admitted: KeyRecord | None = getattr(request.state, "admitted", None)
+    if admitted is not None:
+        return admitted
+    record = None if given is None else await access.find(given.credentials)
     if record is None:
         raise NO_KEY
     request.state.log = {"key": record.id}
-    request.app.state.access.count(record)
+    access.count(record)
     return record
 
 

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Path, Request
 from pydantic import Field
 
 from privee.gateway.http.access import Key, allow
+from privee.gateway.http.bodies import BoundedRoute
 from privee.gateway.http.ledger_routes import EntityId
 from privee.gateway.http.problems import DOCUMENTED
 from privee.gateway.http.protocol import Strict
@@ -28,7 +29,11 @@ async def _administrator(key: Key) -> None:
 
 
 router = APIRouter(
-    prefix="/admin", tags=["administration"], dependencies=[Depends(_administrator)], responses=RESPONSES
+    prefix="/admin",
+    tags=["administration"],
+    dependencies=[Depends(_administrator)],
+    responses=RESPONSES,
+    route_class=BoundedRoute,
 )
 
 

@@ -44,7 +44,7 @@ def make_app(service: Service) -> FastAPI:
         openapi_url="/openapi.json",
     )
     app.state.service, app.state.metrics = service, Metrics()
-    app.state.access = Access(service.keys, service.read)
+    app.state.access = Access(service.keys, service.read, unknown=service.settings.unknown)
     handle_problems(app)
     for module in (inference_routes, ledger_routes, admin_routes, pages, docs_page):
         app.include_router(module.router)

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import JSONResponse
 
 from privee.gateway.http.access import Key, allow, allow_model
+from privee.gateway.http.bodies import QueryRoute
 from privee.gateway.http.problems import DOCUMENTED, Denied
 from privee.gateway.http.protocol import (
     InferRequest,
@@ -19,11 +20,12 @@ from privee.gateway.http.protocol import (
     read_query,
     write_answer,
 )
+from privee.gateway.parties.errors import PartyError
 from privee.gateway.service import Service
 from privee.version import __version__
 
 ModelName = Annotated[str, Path(max_length=128)]
-router = APIRouter(prefix="/v2", tags=["inference"])
+router = APIRouter(prefix="/v2", tags=["inference"], route_class=QueryRoute)
 
 
 def service_for(request: Request, model: str) -> Service:
@@ -100,7 +102,12 @@ async def infer(request: Request, model: ModelName, body: InferRequest, key: Key
     request.state.log = {"key": key.id, "entities": len(query.entities)}
     metrics = request.app.state.metrics
     metrics.request_entities.observe(len(query.entities))
-    answer = await service.inference.infer(query, key.id)
+    try:
+        answer = await service.inference.infer(query, key.id)
+    except PartyError as error:
+        if error.kind == "unknown-entity":
+            request.app.state.access.count_unknown(key, len(error.positions))
+        raise
     metrics.releases.inc()
     metrics.entities.inc(len(query.entities))
     metrics.charged.inc(answer.charged)

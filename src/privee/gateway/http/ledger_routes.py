@@ -9,6 +9,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import Field
 
 from privee.gateway.http.access import Key, allow
+from privee.gateway.http.bodies import BoundedRoute
 from privee.gateway.http.problems import DOCUMENTED
 from privee.gateway.http.protocol import Strict
 from privee.gateway.service import Service
@@ -23,7 +24,7 @@ async def _auditor(key: Key) -> None:
     allow(key, "auditor", "administrator")
 
 
-router = APIRouter(tags=["audit"], dependencies=[Depends(_auditor)], responses=RESPONSES)
+router = APIRouter(tags=["audit"], dependencies=[Depends(_auditor)], responses=RESPONSES, route_class=BoundedRoute)
 
 
 class Entity(Strict):

@@ -13,6 +13,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from privee.gateway.http.access import PAGES
 from privee.gateway.http.metrics import Metrics
 from privee.gateway.http.problems import Denied, problem
 from privee.gateway.logs import log
@@ -21,6 +22,8 @@ CLIENT_GONE = 499
 """Not sent to anybody: it is for the log and the metrics."""
 ID = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
 BODY_SECONDS = 30.0
+PAGE_BODY = 16 << 10
+"""Most bytes of what the pages send: anybody may, before it is known who it is."""
 LINGER_SECONDS, LINGER_BYTES = 2.0, 64 << 20
 """How much of a refused body is read and dropped, so that its sender gets to read the answer."""
 HEADERS = {
@@ -70,6 +73,8 @@ class Observed:
             except GoneError:
                 status = CLIENT_GONE
             except Denied as denied:
+                if denied.code == "rate":
+                    self.metrics.refusals.labels("rate").inc()
                 await _hang_up(denied, receive, sending)
             except Exception as error:
                 log("failed", level=logging.ERROR, error=error, request_id=request_id)
@@ -84,13 +89,14 @@ class Observed:
         """Read the body first, if whoever sends it may: it must be small and come soon."""
         if (denied := await self.admit(scope)) is not None:
             raise denied
-        too_large = Denied(413, "too-large", f"a request may have {self.max_body} bytes")
+        most = PAGE_BODY if scope["path"].startswith(PAGES) else self.max_body
+        too_large = Denied(413, "too-large", f"a request may have {most} bytes")
         declared = dict(scope["headers"]).get(b"content-length", b"0")
-        if not declared.isdigit() or int(declared) > self.max_body:
+        if not declared.isdigit() or int(declared) > most:
             raise too_large
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                return await _collected(receive, self.max_body, too_large)
+                return await _collected(receive, most, too_large)
         except TimeoutError:
             raise Denied(408, "too-slow", "the request's body did not arrive in time") from None
 

@@ -92,7 +92,7 @@ class Wanted:
             raise PriveeError("a key must expire between a second and a hundred years from now, or never")
         object.__setattr__(self, "name", check_text(self.name, "a key's name", NAME))
         object.__setattr__(self, "scopes", _check_scopes(self.role, self.scopes))
-        object.__setattr__(self, "rate", _check_rate(self.rate))
+        object.__setattr__(self, "rate", check_rate(self.rate))
 
 
 class Keys:
@@ -211,7 +211,8 @@ def _check_scopes(role: Role, scopes: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(check_text(scope, "a scope", SCOPE) for scope in scopes or [EVERY_MODEL]))
 
 
-def _check_rate(rate: str) -> str:
+def check_rate(rate: str) -> str:
+    """Requests per time as `limits` reads them."""
     rate = check_text(rate, "a rate", RATE)
     try:
         ok = all(item.amount > 0 for item in limits.parse_many(rate))

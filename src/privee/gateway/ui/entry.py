@@ -100,6 +100,6 @@ def clear_cookie(answer: Response, *, secured: bool) -> None:
 
 async def _active(service: Service, key_id: str) -> KeyRecord | None:
     for record in await service.read(service.keys.list):
-        if record.id == key_id and record.role in ROLES and record.state(time.time()) == "active":
+        if record.id == key_id and record.role in ROLES and record.state(service.ledger.now()) == "active":
             return record
     return None
