@@ -2,5 +2,7 @@
 
 import os
 
-# gRPC's core writes lines of its own to standard error, where privee writes one JSON object per line.
-os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+# gRPC's core writes lines of its own to standard error, where privee writes one JSON object per line; its traces hold
+# whole messages, ids and embeddings included, so the environment has no say in this.
+os.environ["GRPC_VERBOSITY"] = "NONE"
+os.environ.pop("GRPC_TRACE", None)
