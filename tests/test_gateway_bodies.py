@@ -1,5 +1,6 @@
 """What a body may cost before it is known to be worth reading: rate limits come first, wide JSON is not parsed."""
 
+import asyncio
 import json
 import socket
 import time
@@ -7,9 +8,11 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from pydantic import ValidationError
 
 from privee.gateway.http import bodies
 from privee.gateway.http.problems import Denied
+from privee.gateway.http.protocol import InferRequest
 from tests.gateway_world import MODEL, body
 from tests.local_gateway import running_local, trained  # noqa: F401 (fixtures)
 
@@ -98,4 +101,21 @@ def test_as_many_values_as_the_settings_allow_are_taken(local, monkeypatch):
     count = local.service.settings.max_entities
     rows = {"name": "columns", "shape": [count, 32], "datatype": "FP32", "data": [[0.5] * 32] * count}
     query = {"inputs": [*body(*map(str, range(count)))["inputs"], rows]}
-    bodies.check_values(json.dumps(query).encode(), local.service.most_values)
+    bodies.check_values(json.dumps(query).encode(), asyncio.run(local.service.most_values()))
+
+
+ALL_WRONG = {
+    "inputs": {"inputs": [0] * 5000},
+    "extra keys": {"inputs": [{str(k): 0 for k in range(5000)}]},
+    "shape": {"inputs": [{"name": "entities", "shape": ["x"] * 5000, "datatype": "BYTES", "data": []}]},
+    "parameters": {"inputs": [], "parameters": {str(k): [] for k in range(5000)}},
+    "outputs": {"inputs": [], "outputs": [0] * 5000},
+}
+
+
+@pytest.mark.parametrize("kind", ALL_WRONG)
+def test_a_thousand_mistakes_cost_no_more_than_one(kind):
+    """Each complaint costs a hundred times its value, so values alone do not bound the work."""
+    with pytest.raises(ValidationError) as caught:
+        InferRequest.model_validate(ALL_WRONG[kind])
+    assert caught.value.error_count() <= 4

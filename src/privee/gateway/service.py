@@ -122,12 +122,11 @@ class Service:
         finally:
             self._looking = None
 
-    @property
-    def most_values(self) -> int:
-        """Values that a query may hold: entities, their columns, and some around them."""
-        features = self.inference.channel.features
-        each = self.settings.max_body if features is None else 2 + features  # not known before the first contact
-        return self.settings.max_entities * each + 1024
+    async def most_values(self) -> int:
+        """Values that a query may hold: entities, their columns (the active party knows how many), some around them."""
+        if self.inference.channel.features is None:
+            await self.health()  # the first contact
+        return self.settings.max_entities * (2 + (self.inference.channel.features or 0)) + 1024
 
     def about(self) -> dict[str, Any]:
         """Defense and guarantee in plain values."""

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Request
-from pydantic import Field
+from pydantic import FailFast, Field
 
 from privee.gateway.http.access import Key, allow
 from privee.gateway.http.bodies import BoundedRoute
@@ -42,7 +42,7 @@ class NewKey(Strict):
 
     name: Short
     role: Role = "consumer"
-    scopes: Annotated[list[Short], Field(max_length=100)] = Field(default_factory=list)
+    scopes: Annotated[list[Short], Field(max_length=100), FailFast()] = Field(default_factory=list)
     rate: Annotated[str, Field(max_length=64)] = DEFAULT_RATE
     expires_days: Annotated[int | None, Field(ge=1, le=36500)] = None
 

@@ -36,12 +36,12 @@ class BoundedRoute(APIRoute):
 
         async def bounded(request: Request) -> Response:
             if request.method == "POST":
-                check_values(await request.body(), self.most_values(request))
+                check_values(await request.body(), await self.most_values(request))
             return await handler(request)
 
         return bounded
 
-    def most_values(self, request: Request) -> int:
+    async def most_values(self, request: Request) -> int:
         """What is allowed on this route."""
         return MOST_VALUES
 
@@ -49,7 +49,7 @@ class BoundedRoute(APIRoute):
 class QueryRoute(BoundedRoute):
     """A route for queries: as many values as entities with all their columns need."""
 
-    def most_values(self, request: Request) -> int:
+    async def most_values(self, request: Request) -> int:
         """What the model and the gateway's settings allow."""
-        most: int = request.app.state.service.most_values
+        most: int = await request.app.state.service.most_values()
         return most

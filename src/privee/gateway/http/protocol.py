@@ -7,27 +7,38 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, model_validator
 
 from privee.errors import PriveeError
 from privee.gateway.inference import Answer, Query
 
 MAX_ID_BYTES = 256
 Text = Annotated[str, Field(max_length=128)]
-Parameters = dict[str, str | bool | int | float]
+MOST_NAMES = 64
+
+
+def few(given: Any) -> Any:
+    """Not more names than anybody needs: a complaint about each of a hundred thousand would take seconds."""
+    if isinstance(given, dict) and len(given) > MOST_NAMES:
+        raise ValueError(f"at most {MOST_NAMES} names in one object")
+    return given
+
+
+Parameters = Annotated[dict[str, str | bool | int | float], BeforeValidator(few)]
 
 
 class Strict(BaseModel):
     """No numbers from text, no unknown names."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
+    _few = model_validator(mode="before")(few)
 
 
 class InputTensor(Strict):
     """`entities` (BYTES or INT64), or `columns` (FP32 or FP64): the active party's own columns, one row per entity."""
 
     name: Literal["entities", "columns"]
-    shape: Annotated[list[Annotated[int, Field(ge=0, le=1 << 31)]], Field(min_length=1, max_length=8)]
+    shape: Annotated[list[Annotated[int, Field(ge=0, le=1 << 31)]], Field(min_length=1, max_length=8), FailFast()]
     datatype: Literal["BYTES", "INT64", "FP32", "FP64"]
     data: list[Any]
     parameters: Parameters = {}
@@ -48,10 +59,10 @@ class InferRequest(Strict):
             "example": {"inputs": [{"name": "entities", "shape": [2], "datatype": "BYTES", "data": ["17", "42"]}]}
         }
     )
-    inputs: Annotated[list[InputTensor], Field(min_length=1, max_length=2)]
+    inputs: Annotated[list[InputTensor], Field(min_length=1, max_length=2), FailFast()]
     id: Text | None = None
     parameters: Parameters = {}
-    outputs: Annotated[list[RequestedOutput], Field(max_length=1)] = []
+    outputs: Annotated[list[RequestedOutput], Field(max_length=1), FailFast()] = []
 
 
 class OutputTensor(BaseModel):

@@ -169,7 +169,7 @@ def revoke_key(
 
 
 def find_key(connection: sa.Connection, text: str, now: int) -> KeyRecord | None:
-    """The active key with this text. Text that is no key, and ids that are not known, cost the same work."""
+    """The active key with this text. How much of a secret is right does not show in the time; ids are no secret."""
     match = _TEXT.fullmatch(text)
     key_id, secret = match.groups() if match else ("", "")
     rows = connection.execute(sa.select(api_keys).where(api_keys.c.id == key_id))
