@@ -32,17 +32,18 @@ from privee.gateway.parties.issuing import (
     new_key,
 )
 from privee.gateway.parties.roles import COORDINATOR
-from privee.gateway.parties.tls import certificate_names, read_private
+from privee.gateway.parties.tls import can_ask, certificate_names, read_private
 
 
 @dataclass(frozen=True)
 class Issued:
-    """One certificate of a folder."""
+    """One certificate of a folder; `wide`: a party's of an older privee, with which it can also call other parties."""
 
     role: str
     folder: str
     names: tuple[str, ...]
     expires: str
+    wide: bool = False
     new: bool = False
 
     def as_dict(self) -> dict[str, Any]:
@@ -147,4 +148,5 @@ def _read(path: Path) -> x509.Certificate:
 def _issued(folder: Path, new: bool = False) -> Issued:
     certificate = _read(folder / "cert.pem")
     expires = certificate.not_valid_after_utc.strftime("%Y-%m-%d")
-    return Issued(folder.name, str(folder), certificate_names(certificate), expires, new)
+    wide = folder.name != COORDINATOR and can_ask(certificate)
+    return Issued(folder.name, str(folder), certificate_names(certificate), expires, wide, new)
