@@ -18,6 +18,7 @@ import pytest
 import torch
 
 from privee.data.datasets import load_dataset
+from privee.gateway.parties import issuing
 from privee.gateway.parties.certificates import init_certificates
 from privee.gateway.parties.channel import PartyChannel
 from privee.gateway.parties.errors import PartyError
@@ -113,6 +114,11 @@ def make_world(folder: Path) -> World:
     partition = partition_of(dataset, parties=2, adversary_fraction=None, how="random", seed=5)
     for model in ("logistic", "mlp"):
         train_run(folder / model, from_dataset(dataset, partition), model, TINY)
+    return make_shops(folder)
+
+
+def make_shops(folder: Path) -> World:
+    """The tables alone, and all certificates."""
     make_tables(folder)
     files = {name: folder / f"{name}.csv" for name in ("bank", "shop")}
     columns = dict.fromkeys(files, "customer")
@@ -120,7 +126,15 @@ def make_world(folder: Path) -> World:
     train_run(folder / "tables", data, "logistic", TINY)
     init_certificates(folder / "certs", [*PARTIES, "bank", "shop"], ["localhost", "127.0.0.1"])
     init_certificates(folder / "strangers", [*PARTIES, "bank", "shop"], ["localhost", "127.0.0.1"])
+    old_certificate(folder / "certs", "old-shop")
     return World(folder)
+
+
+def old_certificate(certs: Path, party: str) -> None:
+    """As older versions made them for parties: good for asking as well."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(issuing, "PARTY_PURPOSES", issuing.COORDINATOR_PURPOSES)
+        init_certificates(certs, [party], [])
 
 
 @pytest.fixture(scope="module", name="world")
@@ -147,10 +161,16 @@ def failure(channel: PartyChannel, entities: list[str]) -> tuple[PartyError, flo
     return caught.value, time.perf_counter() - started
 
 
-def call(address: str, method: str, frame: bytes, ca: TlsFiles, mine: TlsFiles | None, name: str) -> bytes:
-    """A call without privee's own checks: whatever certificate is at hand."""
+def grpc_channel(address: str, ca: TlsFiles, mine: TlsFiles | None, name: str) -> grpc.Channel:
+    """Without privee's own checks: whatever certificate is at hand."""
     mine_pem = (mine.key.read_bytes(), mine.cert.read_bytes()) if mine else ()
     credentials = grpc.ssl_channel_credentials(ca.ca.read_bytes(), *mine_pem)
     options = [("grpc.ssl_target_name_override", f"{name}.party.privee"), ("grpc.enable_http_proxy", 0)]
-    with grpc.secure_channel(address, credentials, options) as channel:
+    options += [("grpc.use_local_subchannel_pool", 1), ("grpc.max_send_message_length", -1)]
+    return grpc.secure_channel(address, credentials, options)
+
+
+def call(address: str, method: str, frame: bytes, ca: TlsFiles, mine: TlsFiles | None, name: str) -> bytes:
+    """One call, with whatever certificate is at hand."""
+    with grpc_channel(address, ca, mine, name) as channel:
         return channel.unary_unary(method)(frame, timeout=5)

@@ -16,6 +16,7 @@ from privee.gateway.parties.addresses import Address
 from privee.gateway.parties.certificates import init_certificates, list_certificates
 from privee.gateway.parties.roles import party_name
 from privee.gateway.parties.tls import TlsFiles
+from tests.party_world import old_certificate
 from tests.test_cli import good, run
 
 NAMES = ["localhost", "127.0.0.1", "::1", "bank.example.org"]
@@ -56,8 +57,9 @@ def test_a_role_gets_a_certificate_for_its_own_name(certs):
         "::1",
     )
     assert leaf.public_key().curve.name == "secp256r1"
-    purposes = extension(leaf, x509.ExtendedKeyUsage)
-    assert set(purposes) == {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH}
+    both = {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH}
+    assert set(extension(leaf, x509.ExtendedKeyUsage)) == {ExtendedKeyUsageOID.SERVER_AUTH}
+    assert set(extension(load(certs / "coordinator" / "cert.pem"), x509.ExtendedKeyUsage)) == both
     assert not extension(leaf, x509.BasicConstraints).ca
     assert extension(authority, x509.BasicConstraints) == x509.BasicConstraints(ca=True, path_length=0)
     assert extension(authority, x509.KeyUsage).key_cert_sign
@@ -233,3 +235,22 @@ def test_the_commands(tmp_path):
     code, _, err = run("certs", "init", "certs", "--party", "a/b", cwd=tmp_path)
     assert code == 2
     assert len(err.strip().splitlines()) == 1
+
+
+def test_certificates_that_can_ask_other_parties_are_told(tmp_path):
+    """Those of older versions; of such a folder, what is told says how to renew them, until they are."""
+    folder = tmp_path / "certs"
+    old_certificate(folder, "bank")
+    for command in (("init", folder, "--party", "bank", "--party", "shop"), ("show", folder)):
+        code, out, err = run("certs", *command, cwd=tmp_path)
+        assert code == 0
+        assert "bank" in out
+        (line,) = err.splitlines()
+        assert line.startswith("bank: certificates of an older privee, which can also call other parties.")
+        assert "move its folder away and run `privee certs init` again" in line
+    told = json.loads(good("certs", "show", "certs", "--json", cwd=tmp_path))
+    assert {one["role"]: one["wide"] for one in told} == {"bank": True, "coordinator": False, "shop": False}
+    assert TlsFiles.from_folder(folder / "bank").load().asks
+    (folder / "bank").rename(tmp_path / "away")
+    assert run("certs", "init", folder, "--party", "bank", cwd=tmp_path)[2] == ""
+    assert not TlsFiles.from_folder(folder / "bank").load().asks

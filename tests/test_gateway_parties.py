@@ -167,8 +167,9 @@ def test_a_cancelled_request_leaves_the_others_alone(world):
 @pytest.mark.parametrize(
     ("role", "certs", "code"),
     [
-        ("shop", "certs", grpc.StatusCode.PERMISSION_DENIED),
-        ("bank", "certs", grpc.StatusCode.PERMISSION_DENIED),
+        ("shop", "certs", grpc.StatusCode.UNAVAILABLE),  # in the handshake: it is not for asking
+        ("bank", "certs", grpc.StatusCode.UNAVAILABLE),
+        ("old-shop", "certs", grpc.StatusCode.PERMISSION_DENIED),
         ("coordinator", "strangers", grpc.StatusCode.UNAVAILABLE),
         (None, "certs", grpc.StatusCode.UNAVAILABLE),
     ],

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privee.gateway.parties.frames import About, EmbedReply, EmbedRequest, FrameError
+from privee.gateway.parties.frames import MAX_ENTITIES, About, EmbedReply, EmbedRequest, FrameError
 from tests.hostile_frames import NASTY, hostile_frames
 
-finite = st.floats(width=32, allow_nan=False, allow_infinity=False)
+finite = st.floats(-(2.0**59), 2.0**59, width=32)
 
 
 @given(st.lists(st.text(min_size=1, max_size=60), min_size=1, max_size=9), st.integers(0, 5), st.data())
@@ -23,6 +23,15 @@ def test_frames_come_back_as_they_were(entities, width, data):
     assert columns is None or np.array_equal(back.columns, columns)
     reply = EmbedReply(np.ones((3, 2), dtype=np.float32), (1,), "a" * 64)
     assert EmbedReply.decode(reply.encode(), 3).unknown == (1,)
+
+
+def test_the_largest_answers_that_are_right_are_read():
+    """All unknown; and the longest names that a party can have."""
+    every = tuple(range(MAX_ENTITIES))
+    reply = EmbedReply(np.zeros((MAX_ENTITIES, 1), dtype=np.float32), every, "a" * 64)
+    assert EmbedReply.decode(reply.encode(), MAX_ENTITIES).unknown == every
+    about = About("\U0001f3e6" * 300, "a" * 64, 2**31 - 1, 2**31 - 1, 2**62, "v" * 300)
+    assert About.decode(about.encode()) == about
 
 
 @settings(max_examples=300)

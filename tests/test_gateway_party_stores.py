@@ -134,6 +134,38 @@ def test_a_postgresql_table_is_read_and_only_read(world, postgres_url):  # noqa:
             store.close()
 
 
+BLANKS = ["7", "7 ", "7   ", " 7", "7\t", "1234", "12345", "1234 ", "  7 ", "ä", " ", "a\0"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "known"),
+    [
+        ("char(4)", {"7", " 7", "7\t", "1234", "ä"}),
+        ("varchar(9)", {"7", "7 ", "7\t", "1234", "ä", " 7"}),
+        ("text", {"7", "7 ", "7\t", "1234", "ä", " 7"}),
+    ],
+)
+def test_blanks_that_postgresql_adds_to_ids_are_not_part_of_them(world, postgres_url, kind, known):  # noqa: F811
+    """A char(4) holds "7" as "7   ", and equals it to "7 ", which is another entity; other types add nothing."""
+    held = sorted(known)
+    with psycopg.connect(postgres_url) as database:
+        database.execute(f"CREATE TABLE padded (id {kind} PRIMARY KEY, visits int, city text)")
+        with database.cursor() as cursor:
+            cursor.executemany("INSERT INTO padded VALUES (%s, %s, NULL)", [(id_, k) for k, id_ in enumerate(held)])
+    store = SqlStore(postgres_url, "padded", "id", fitted(world))
+    try:
+        found = store.find(BLANKS)
+        assert {entity for entity, unknown in zip(BLANKS, found.unknown, strict=True) if not unknown} == known
+        rows = [store.find([entity]).columns[0] for entity in held]
+        assert len({row.tobytes() for row in rows}) == len(held)
+        for entity, row in zip(held, rows, strict=True):
+            assert np.array_equal(found.columns[BLANKS.index(entity)], row)
+        far = ["7", *(f"x{k}" for k in range(600)), "7 "]  # in another statement than the first
+        assert store.find(far).unknown.tolist() == [False, *[True] * 600, "7 " not in known]
+    finally:
+        store.close()
+
+
 @pytest.mark.parametrize(
     ("source", "words"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -12,23 +13,52 @@ from privee.errors import PriveeError
 
 
 @contextlib.contextmanager
-def whole_file(path: Path, *, force: bool = False) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; it takes the final name only if the block ends well.
+def whole_file(path: Path, *, force: bool = False, private: bool = False) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; it takes the final name, for good, only if the block ends well.
 
-    Without `force` an existing file is never replaced, not even one that appears in the meantime.
+    Without `force` an existing file is never replaced, not even one that appears in the meantime. A `private` file is
+    its owner's alone from the first moment on: whoever opens a file before its mode is narrowed can read it afterwards.
     """
     _refuse_existing(path, force)
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     try:
-        partial.touch(exist_ok=False)
+        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666))
         yield partial
         with partial.open("rb+") as file:
             os.fsync(file.fileno())
         _publish(partial, path, force)
+        sync_folder(path.parent)
     except FileNotFoundError as error:
         raise PriveeError(f"cannot write {path}: {error.strerror}") from None
     finally:
         partial.unlink(missing_ok=True)
+
+
+def private_folder(path: Path) -> None:
+    """Make a folder that only its owner can enter, and what is missing above it, for good."""
+    missing = [above for above in path.parents if not above.exists()]
+    for above in reversed(missing):
+        above.mkdir(exist_ok=True)
+        sync_folder(above.parent)
+    path.mkdir(mode=0o700)
+    sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """What was named in this folder outlives a power cut, where the system can promise that."""
+    if os.name != "posix":  # elsewhere a folder cannot be opened
+        return
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except PermissionError:  # one may write to it, but not list it
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that does so by itself, or never
+            raise
+    finally:
+        os.close(handle)
 
 
 def _refuse_existing(path: Path, force: bool) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from privee.cli.output import out, print_json
+from privee.cli.output import err, out, print_json
 
 if TYPE_CHECKING:
     from privee.gateway.parties.certificates import Issued
@@ -54,6 +54,8 @@ def show(
 
 
 def _tell(certificates: list[Issued], as_json: bool) -> None:
+    from privee.gateway.parties.tls import RENEW
+
     if as_json:
         print_json([one.as_dict() for one in certificates])
         return
@@ -61,3 +63,7 @@ def _tell(certificates: list[Issued], as_json: bool) -> None:
     for one in certificates:
         table.add_row(one.role + (" (new)" if one.new else ""), ", ".join(one.names), one.expires, one.folder)
     out.print(table)
+    wide = [one.role for one in certificates if one.wide]
+    if wide:
+        words = f"{', '.join(wide)}: certificates of an older privee, which can also call other parties. To renew one, "
+        err.print(words + RENEW + ".", markup=False, highlight=False, soft_wrap=True)

@@ -21,8 +21,7 @@ def write_sealed(path: Path, key: bytes, label: bytes, body: bytes) -> None:
     """Encrypt and authenticate `body` under `key`, with a salt of its own each time; replaces the file."""
     salt, nonce = os.urandom(_SALT), os.urandom(_NONCE)
     sealed = _cipher(key, salt, label).encrypt(nonce, body, _MAGIC)
-    with whole_file(path, force=True) as partial:
-        partial.chmod(0o600)  # before anything is in it
+    with whole_file(path, force=True, private=True) as partial:
         partial.write_bytes(_MAGIC + salt + nonce + sealed)
 
 

@@ -29,8 +29,7 @@ def key_file(path: Path) -> Iterator[bool]:
     """A key file that is there already, or a new one, which goes again if the block fails; tells whether it is new."""
     new = not path.exists()
     if new:
-        with whole_file(path) as partial:
-            partial.chmod(0o600)  # before anything is in it
+        with whole_file(path, private=True) as partial:
             partial.write_bytes(new_key())
     try:
         yield new

@@ -18,7 +18,7 @@ from typing import Any
 
 from cryptography import x509
 
-from privee.atomic import whole_file
+from privee.atomic import private_folder, sync_folder, whole_file
 from privee.errors import PriveeError
 from privee.gateway.parties.issuing import (
     CA_DAYS,
@@ -32,17 +32,18 @@ from privee.gateway.parties.issuing import (
     new_key,
 )
 from privee.gateway.parties.roles import COORDINATOR
-from privee.gateway.parties.tls import certificate_names, read_private
+from privee.gateway.parties.tls import can_ask, certificate_names, read_private
 
 
 @dataclass(frozen=True)
 class Issued:
-    """One certificate of a folder."""
+    """One certificate of a folder; `wide`: a party's of an older privee, with which it can also call other parties."""
 
     role: str
     folder: str
     names: tuple[str, ...]
     expires: str
+    wide: bool = False
     new: bool = False
 
     def as_dict(self) -> dict[str, Any]:
@@ -86,10 +87,9 @@ def _private_folder(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise PriveeError(f"{folder} is a file; give a folder")
     if not folder.exists():
-        folder.mkdir(mode=0o700, parents=True)
-        folder.chmod(0o700)
+        private_folder(folder)
     if not (folder / ".gitignore").exists():
-        _write(folder / ".gitignore", b"# Private keys: never in a repository.\n*\n", 0o600)
+        _write(folder / ".gitignore", b"# Private keys: never in a repository.\n*\n")
 
 
 def _authority(folder: Path, days: int) -> Pair:
@@ -100,7 +100,7 @@ def _authority(folder: Path, days: int) -> Pair:
             f"{key_file} is missing: put the CA's key back to issue certificates, then take it away again"
         )
     if not key_file.exists():
-        _write(key_file, key_pem(new_key()), 0o600)
+        _write(key_file, key_pem(new_key()))
     key = key_from_pem(read_private(key_file), str(key_file))
     if not cert_file.exists():
         _write(cert_file, Pair(make_authority(key, days), key).certificate_pem(), 0o644)
@@ -117,20 +117,20 @@ def _add_role(folder: Path, role: str, authority: Pair, hosts: list[str], days: 
         return False
     pair = issue(authority, role, hosts, days)
     partial = folder / f".{secrets.token_hex(6)}.partial"
-    partial.mkdir(mode=0o700)
+    private_folder(partial)
     try:
-        _write(partial / "key.pem", key_pem(pair.key), 0o600)
+        _write(partial / "key.pem", key_pem(pair.key))
         _write(partial / "cert.pem", pair.certificate_pem(), 0o644)
         _write(partial / "ca.pem", authority.certificate_pem(), 0o644)
         partial.rename(target)  # fails where another has put files there meanwhile
+        sync_folder(folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return True
 
 
-def _write(path: Path, content: bytes, mode: int) -> None:
-    with whole_file(path) as partial:
-        partial.chmod(0o600)  # before there is anything to read
+def _write(path: Path, content: bytes, mode: int = 0o600) -> None:
+    with whole_file(path, private=True) as partial:
         partial.write_bytes(content)
         partial.chmod(mode)
 
@@ -147,4 +147,5 @@ def _read(path: Path) -> x509.Certificate:
 def _issued(folder: Path, new: bool = False) -> Issued:
     certificate = _read(folder / "cert.pem")
     expires = certificate.not_valid_after_utc.strftime("%Y-%m-%d")
-    return Issued(folder.name, str(folder), certificate_names(certificate), expires, new)
+    wide = folder.name != COORDINATOR and can_ask(certificate)
+    return Issued(folder.name, str(folder), certificate_names(certificate), expires, wide, new)

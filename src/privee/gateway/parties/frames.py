@@ -6,6 +6,7 @@ names of the parties' common records; they are compared as text, exactly.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ MAX_ENTITY_BYTES = 256
 MAX_ENTITIES = 16_384  # in one call
 MAX_BYTES = 64 << 20  # of one message
 MAX_HEADER = 32 << 20
+MAX_ABOUT = 4 << 10  # of a header without entities, or places of them
+MAX_NUMBER = 1e18  # beyond, a gateway's sums of products leave float32: no model says such a thing
 PROTOCOL = 1
 
 
@@ -72,10 +75,13 @@ class EmbedReply:
     @classmethod
     def decode(cls, frame: bytes, count: int) -> EmbedReply:
         """From bytes, for a request of `count` entities."""
-        header, body = _decode(frame, {"shape", "unknown", "weights"})
+        # Bounded by what was asked: to read a header of megabytes would keep the gateway from all others.
+        header, body = _decode(frame, {"shape", "unknown", "weights"}, MAX_ABOUT + 8 * count)
         embeddings, unknown, weights = _floats(header["shape"], body, count), header["unknown"], header["weights"]
         if not isinstance(unknown, list) or not all(type(place) is int and 0 <= place < count for place in unknown):
             raise FrameError("unknown must be a list of places")
+        if any(place >= later for place, later in itertools.pairwise(unknown)):
+            raise FrameError("unknown must name each place once, in order")
         if not isinstance(weights, str) or len(weights) != 64:
             raise FrameError("weights must be a SHA-256 checksum")
         return cls(embeddings, tuple(unknown), weights)
@@ -99,7 +105,7 @@ class About:
     @classmethod
     def decode(cls, frame: bytes) -> About:
         """From bytes."""
-        header, _ = _decode(frame, {"protocol", "party", "weights", "width", "features", "rows", "version"})
+        header, _ = _decode(frame, {"protocol", "party", "weights", "width", "features", "rows", "version"}, MAX_ABOUT)
         if header.pop("protocol") != PROTOCOL:
             raise FrameError(f"the party speaks another protocol than {PROTOCOL}; use the same version of privee")
         about = cls(**header)
@@ -125,10 +131,10 @@ def _encode(header: dict[str, Any], body: Floats | None = None) -> bytes:
     return len(text).to_bytes(4, "big") + text + raw
 
 
-def _decode(frame: bytes, keys: set[str]) -> tuple[dict[str, Any], memoryview]:
+def _decode(frame: bytes, keys: set[str], most: int = MAX_HEADER) -> tuple[dict[str, Any], memoryview]:
     """Header, which has exactly these keys, and what follows it."""
     length = int.from_bytes(frame[:4], "big")
-    if len(frame) < 4 or length > min(MAX_HEADER, len(frame) - 4):
+    if len(frame) < 4 or length > min(most, len(frame) - 4):
         raise FrameError("the message is cut off, or not one of privee's")
     try:
         header = json.loads(frame[4 : 4 + length].decode(), parse_constant=_refuse)
@@ -146,8 +152,8 @@ def _floats(shape: Any, body: memoryview, count: int) -> Floats:
     if shape[0] != count or 4 * math.prod(shape) != len(body):
         raise FrameError("the numbers are not as many as they should be")
     values = np.frombuffer(body, dtype="<f4").reshape(shape).astype(np.float32, copy=False)
-    if not np.isfinite(values).all():
-        raise FrameError("a number is not finite")
+    if not (values.min() >= -MAX_NUMBER and values.max() <= MAX_NUMBER):  # written so that NaN fails too
+        raise FrameError("a number is not finite, or too large to calculate with")
     return values
 
 

@@ -1,4 +1,4 @@
-"""A private CA and the certificates it issues: EC P-256, for servers and clients alike."""
+"""A private CA and the certificates it issues: EC P-256. Parties only serve with theirs, the coordinator asks too."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from privee.errors import PriveeError
-from privee.gateway.parties.roles import RESERVED, role_name
+from privee.gateway.parties.roles import COORDINATOR, RESERVED, role_name
 
 CA_DAYS, LEAF_DAYS = 3650, 365
 SKEW = datetime.timedelta(minutes=10)  # clocks of two machines differ
+COORDINATOR_PURPOSES = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
+PARTY_PURPOSES = (ExtendedKeyUsageOID.SERVER_AUTH,)  # another party turns it away in the handshake
 _HOST = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9-]{1,63}(?<!-))*")
 
 
@@ -66,12 +68,13 @@ def make_authority(key: ec.EllipticCurvePrivateKey, days: int = CA_DAYS) -> x509
 def issue(authority: Pair, role: str, names: list[str], days: int = LEAF_DAYS) -> Pair:
     """A certificate for one role, under its role name and these host names and IP numbers."""
     key, issuer = new_key(), authority.certificate
+    purposes = COORDINATOR_PURPOSES if role == COORDINATOR else PARTY_PURPOSES
     alternatives = [x509.DNSName(role_name(role)), *(_alternative(name) for name in names)]
     builder = _started(_subject(role_name(role)), issuer.subject, key, days, issuer.not_valid_after_utc)
     for extension, critical in (
         (x509.BasicConstraints(ca=False, path_length=None), True),
         (_usage(digital_signature=True), True),
-        (x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]), False),
+        (x509.ExtendedKeyUsage(purposes), False),
         (x509.SubjectAlternativeName(alternatives), False),
         (x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key()), False),
     ):

@@ -6,9 +6,10 @@ import asyncio
 import functools
 import logging
 import time
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import grpc
 import numpy as np
@@ -17,15 +18,16 @@ from grpc import aio
 from privee.errors import PriveeError
 from privee.gateway.logs import log
 from privee.gateway.parties.addresses import Address, require_loopback
+from privee.gateway.parties.admission import Admission, refuse
 from privee.gateway.parties.frames import About, EmbedReply, EmbedRequest, FrameError
 from privee.gateway.parties.model import PartyModel
-from privee.gateway.parties.roles import COORDINATOR, COORDINATOR_NAME
+from privee.gateway.parties.roles import COORDINATOR
 from privee.gateway.parties.stores import Store, StoreError
 from privee.gateway.parties.tls import Identity
 from privee.gateway.parties.wire import BAD_COLUMNS, SERVER_OPTIONS, SERVICE, STORE_FAILED, server_credentials
 
 WORKERS = 4
-MOST_CALLS = 64  # at once; more are turned away, not queued
+READ_SECONDS = 30.0  # for a call's message to come
 GRACE = 5.0  # seconds for calls in flight when stopping
 
 
@@ -33,13 +35,14 @@ class PartyService:
     """Answers the two methods. The event loop only reads and writes; the work is done in threads."""
 
     def __init__(self, about: About, model: PartyModel, store: Store, *, tls: bool) -> None:
-        self.about, self._model, self._store, self._tls = about, model, store, tls
+        self.about, self._model, self._store = about, model, store
+        self._admission = Admission(tls=tls)
         self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="embed")
 
     def handler(self) -> Any:
-        """For gRPC: bytes in, bytes out."""
+        """For gRPC: bytes in, bytes out. As streams, of one message: any other is read before its caller is known."""
         methods = {"Embed": self._embed, "About": self._describe}
-        handlers = {name: grpc.unary_unary_rpc_method_handler(method) for name, method in methods.items()}
+        handlers = {name: grpc.stream_unary_rpc_method_handler(method) for name, method in methods.items()}
         return grpc.method_handlers_generic_handler(SERVICE, handlers)
 
     def close(self) -> None:
@@ -47,26 +50,29 @@ class PartyService:
         self._workers.shutdown(wait=False, cancel_futures=True)
         self._store.close()
 
-    async def _describe(self, _: bytes, context: aio.ServicerContext) -> bytes:
-        await self._admit(context)
-        return self.about.encode()
+    async def _describe(self, _: AsyncIterator[bytes], context: aio.ServicerContext) -> bytes:
+        async with self._admission.admitted(context):
+            return self.about.encode()
 
-    async def _embed(self, frame: bytes, context: aio.ServicerContext) -> bytes:
-        await self._admit(context)
+    async def _embed(self, frames: AsyncIterator[bytes], context: aio.ServicerContext) -> bytes:
+        async with self._admission.admitted(context):
+            return await self._embedded(await _only(frames, context), context)
+
+    async def _embedded(self, frame: bytes, context: aio.ServicerContext) -> bytes:
         started = time.perf_counter()
         try:
             answer = functools.partial(self.answer, frame)
             count, unknown, reply = await asyncio.get_running_loop().run_in_executor(self._workers, answer)
         except FrameError:
-            await _refuse(context, grpc.StatusCode.INVALID_ARGUMENT, "not a valid message")
+            await refuse(context, grpc.StatusCode.INVALID_ARGUMENT, "not a valid message")
         except StoreError as error:
             log("store failed", level=logging.ERROR, reason=str(error))
-            await _refuse(context, grpc.StatusCode.INTERNAL, STORE_FAILED)
+            await refuse(context, grpc.StatusCode.INTERNAL, STORE_FAILED)
         except PriveeError:
-            await _refuse(context, grpc.StatusCode.INVALID_ARGUMENT, BAD_COLUMNS)
+            await refuse(context, grpc.StatusCode.INVALID_ARGUMENT, BAD_COLUMNS)
         except Exception as error:
             log("failed", level=logging.ERROR, error=error)
-            await _refuse(context, grpc.StatusCode.INTERNAL, "failed")
+            await refuse(context, grpc.StatusCode.INTERNAL, "failed")
         seconds = round(time.perf_counter() - started, 6)
         log("embedded", count=count, unknown=unknown, seconds=seconds, peer=COORDINATOR)
         return reply
@@ -89,15 +95,6 @@ class PartyService:
             raise PriveeError("encoded columns lie between 0 and 1")
         return request.columns, np.zeros(len(request.entities), dtype=bool)
 
-    async def _admit(self, context: aio.ServicerContext) -> None:
-        """Only the coordinator may ask. Without TLS, which loopback alone allows, anyone on this machine is."""
-        if not self._tls:
-            return
-        names = (context.auth_context() or {}).get("x509_subject_alternative_name", ())
-        if COORDINATOR_NAME.encode() not in names:
-            log("refused", level=logging.WARNING, peer="other")
-            await _refuse(context, grpc.StatusCode.PERMISSION_DENIED, "only the coordinator may ask")
-
 
 @dataclass
 class PartyServer:
@@ -109,7 +106,7 @@ class PartyServer:
     @classmethod
     async def start(cls, service: PartyService, listen: Address, identity: Identity | None) -> PartyServer:
         """Listen; port 0 picks a free one."""
-        server = aio.server(options=SERVER_OPTIONS, maximum_concurrent_rpcs=MOST_CALLS)
+        server = aio.server(options=SERVER_OPTIONS)
         server.add_generic_rpc_handlers((service.handler(),))
         try:
             if identity is None:
@@ -130,6 +127,12 @@ class PartyServer:
         await self._server.stop(grace)
 
 
-async def _refuse(context: aio.ServicerContext, code: grpc.StatusCode, word: str) -> NoReturn:
-    await context.abort(code, word)
-    raise AssertionError  # abort always raises
+async def _only(frames: AsyncIterator[bytes], context: aio.ServicerContext) -> bytes:
+    """A call's message; whatever comes after it is not read."""
+    try:
+        async with asyncio.timeout(READ_SECONDS):
+            return await anext(aiter(frames))
+    except TimeoutError:
+        await refuse(context, grpc.StatusCode.DEADLINE_EXCEEDED, "no message came")
+    except StopAsyncIteration:
+        await refuse(context, grpc.StatusCode.INVALID_ARGUMENT, "not a valid message")

@@ -22,7 +22,7 @@ from privee.gateway.parties.description import PartyDescription
 from privee.gateway.parties.frames import About
 from privee.gateway.parties.roles import party_name
 from privee.gateway.parties.stores import Source, open_store
-from privee.gateway.parties.tls import Identity, TlsFiles
+from privee.gateway.parties.tls import RENEW, Identity, TlsFiles
 from privee.version import __version__
 
 if TYPE_CHECKING:
@@ -98,12 +98,18 @@ def _tell_ready(settings: ServeSettings, about: About, address: Address, identit
     where, tls = str(address), identity is not None
     log("ready", party=about.party, address=where, rows=about.rows, width=about.width, tls=tls)
     if identity is not None:
-        days = (identity.expires - datetime.now(UTC)).days
-        if days < SOON_DAYS:
-            log("certificate expires soon", level=logging.WARNING, days=days)
+        _tell_certificate(identity)
     if settings.ready_file is not None:
         with whole_file(settings.ready_file, force=True) as partial:
             partial.write_text(json.dumps({"address": str(address), "pid": os.getpid()}) + "\n", encoding="utf-8")
+
+
+def _tell_certificate(identity: Identity) -> None:
+    days = (identity.expires - datetime.now(UTC)).days
+    if days < SOON_DAYS:
+        log("certificate expires soon", level=logging.WARNING, days=days)
+    if identity.asks:
+        log("certificate of an older privee: it can also call other parties", level=logging.WARNING, advice=RENEW)
 
 
 def _stop_signals() -> asyncio.Event:

@@ -23,7 +23,7 @@ from privee.data.tables.cells import from_text, from_typed
 from privee.data.tables.encoders import CategoricalColumn, Column
 from privee.errors import PriveeError
 from privee.gateway.logs import log
-from privee.gateway.parties.sql_table import connect, id_type, reflect
+from privee.gateway.parties.sql_table import connect, id_form, reflect
 from privee.gateway.parties.stores import Found, StoreError
 
 CHUNK = 500  # entities per statement; databases bound the number of parameters
@@ -41,8 +41,8 @@ class SqlStore:
         try:
             needed = [id_column, *fitted.kinds]
             columns = reflect(self._engine, table, needed)
-            kind, self._to_id = id_type(columns[id_column], id_column)
-            chosen = sa.bindparam("ids", expanding=True, type_=kind)
+            self._ids = id_form(self._engine, columns[id_column], id_column)
+            chosen = sa.bindparam("ids", expanding=True, type_=self._ids.kind)
             every = sa.select(*(columns[name] for name in needed))
             self._select = every.where(columns[id_column].in_(chosen))
             self._try(every.limit(SAMPLE))
@@ -99,14 +99,15 @@ class SqlStore:
 
     def _rows(self, entities: Sequence[str]) -> dict[str, tuple[Any, ...]]:
         """What the table holds of these entities, by entity."""
-        ids = list(dict.fromkeys(value for value in map(self._to_id, entities) if value is not None))
+        ids = list(dict.fromkeys(value for value in map(self._ids.to_id, entities) if value is not None))
         rows: dict[str, tuple[Any, ...]] = {}
         with self._engine.connect() as connection:
             for start in range(0, len(ids), CHUNK):
-                for identity, *values in connection.execute(self._select, {"ids": ids[start : start + CHUNK]}):
-                    if str(identity) in rows:
+                for held, *values in connection.execute(self._select, {"ids": ids[start : start + CHUNK]}):
+                    entity = self._ids.to_entity(held)
+                    if entity in rows:
                         raise PriveeError("the table holds an entity twice: make its id column unique")
-                    rows[str(identity)] = tuple(values)
+                    rows[entity] = tuple(values)
         return rows
 
     def _encode(self, rows: list[tuple[Any, ...]]) -> NDArray[np.float32]:

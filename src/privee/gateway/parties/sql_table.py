@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -14,8 +14,6 @@ from privee.errors import PriveeError
 POOL = 4
 STATEMENT_MS = 10_000
 LARGEST = 2**63
-
-ToId = Callable[[str], Any]
 
 
 def connect(url: str) -> sa.Engine:
@@ -57,16 +55,41 @@ def reflect(engine: sa.Engine, table: str, needed: Sequence[str]) -> dict[str, s
     return {column: made.c[column] for column in needed}
 
 
-def id_type(column: sa.Column[Any], name: str) -> tuple[sa.types.TypeEngine[Any], ToId]:
-    """The type to compare ids in, and how an entity's name becomes an id; None if it cannot be one of this type."""
+class IdForm(NamedTuple):
+    """How a column holds ids.
+
+    Attributes:
+        kind: The type to compare them in.
+        to_id: From an entity's name; None if it cannot be an id of this type.
+        to_entity: Back, from what the database says.
+    """
+
+    kind: sa.types.TypeEngine[Any]
+    to_id: Callable[[str], Any]
+    to_entity: Callable[[Any], str] = str
+
+
+def id_form(engine: sa.Engine, column: sa.Column[Any], name: str) -> IdForm:
+    """By the column's type, as the database describes it."""
     kind = column.type
     if isinstance(kind, sa.Integer):
-        return sa.BigInteger(), _whole
+        return IdForm(sa.BigInteger(), _whole)
     if isinstance(kind, sa.Uuid):
-        return sa.Uuid(), _uuid
+        return IdForm(sa.Uuid(), _uuid)
+    if isinstance(kind, sa.CHAR) and engine.dialect.name == "postgresql":
+        return IdForm(sa.String(), _unpadded, lambda held: str(held).rstrip(" "))
     if isinstance(kind, sa.String):
-        return sa.String(), lambda text: None if "\0" in text else text
+        return IdForm(sa.String(), _text)
     raise PriveeError(f"the id column {name!r} must hold text, whole numbers or UUIDs")
+
+
+def _text(text: str) -> str | None:
+    return None if "\0" in text else text
+
+
+def _unpadded(text: str) -> str | None:
+    """PostgreSQL fills a char(n) up with blanks and takes no notice of them: only the name without any is its id's."""
+    return None if text.endswith(" ") else _text(text)
 
 
 def _whole(text: str) -> int | None:

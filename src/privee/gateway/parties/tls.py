@@ -11,6 +11,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from privee.errors import PriveeError
 
@@ -19,13 +20,14 @@ RENEW = "move its folder away and run `privee certs init` again"
 
 @dataclass(frozen=True)
 class Identity:
-    """What a role shows and whom it trusts, as PEM bytes. The key is kept out of `repr`."""
+    """What a role shows and whom it trusts, as PEM bytes, and whether others let it ask. The key is not in `repr`."""
 
     ca: bytes
     cert: bytes
     key: bytes = field(repr=False)
     names: tuple[str, ...]
     expires: datetime.datetime
+    asks: bool
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,8 @@ class TlsFiles:
         _check_dates(cert, self.cert)
         _check_dates(ca, self.ca)
         _check_pair(cert, ca, key, self)
-        return Identity(
-            self.ca.read_bytes(), self.cert.read_bytes(), key, certificate_names(cert), cert.not_valid_after_utc
-        )
+        pems = self.ca.read_bytes(), self.cert.read_bytes(), key
+        return Identity(*pems, certificate_names(cert), cert.not_valid_after_utc, can_ask(cert))
 
 
 def read_private(path: Path) -> bytes:
@@ -77,6 +78,15 @@ def certificate_names(certificate: x509.Certificate) -> tuple[str, ...]:
         return ()
     numbers = (str(number) for number in names.get_values_for_type(x509.IPAddress))
     return (*names.get_values_for_type(x509.DNSName), *numbers)
+
+
+def can_ask(certificate: x509.Certificate) -> bool:
+    """Whether a server accepts it of a caller; one that names no purposes is good for all."""
+    try:
+        purposes = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    except x509.ExtensionNotFound:
+        return True
+    return ExtendedKeyUsageOID.CLIENT_AUTH in purposes
 
 
 def _certificate(path: Path) -> x509.Certificate:

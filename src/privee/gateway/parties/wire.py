@@ -20,9 +20,16 @@ SERVER_OPTIONS: Options = [
     *_LIMITS,
     ("grpc.so_reuseport", 0),  # two parties on one port would share the calls, silently
     ("grpc.http2.min_ping_interval_without_data_ms", 1000),
-    ("grpc.http2.min_recv_ping_interval_without_data_ms", 1000),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.max_metadata_size", 16 << 10),
+    # What a caller may hold before it has shown who it is, and after.
+    ("grpc.server_handshake_timeout_ms", 5000),
+    ("grpc.max_allowed_incoming_connections", 512),  # leaves the process files to open for itself
+    ("grpc.max_concurrent_streams", 64),  # of one connection
+    ("grpc.http2.bdp_probe", 0),  # or gRPC takes in megabytes of a message that nobody has asked it to read
+    ("grpc.max_connection_idle_ms", 300_000),
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
 ]
 
 CHANNEL_OPTIONS: Options = [
@@ -45,7 +52,7 @@ CHANNEL_OPTIONS: Options = [
 
 
 def server_credentials(ca: bytes, cert: bytes, key: bytes) -> Any:
-    """Show this certificate, and take only callers whose certificate is of the same CA."""
+    """Show this certificate, and take only callers whose certificate is of the same CA, and made for asking."""
     import grpc
 
     return grpc.ssl_server_credentials([(key, cert)], ca, require_client_auth=True)
