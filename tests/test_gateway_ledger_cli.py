@@ -111,7 +111,7 @@ def test_options_come_from_the_environment(privee, good, monkeypatch, tmp_path):
         good("ledger", command)
     good("keys", "create", "n", "--role", "auditor")
     good("keys", "list")
-    assert sorted(os.listdir(tmp_path)) == ["other.db", "other.key"]
+    assert sorted(os.listdir(tmp_path)) == ["other.db", "other.db-mark", "other.key"]
 
 
 def test_verify_prints_what_to_keep_and_takes_it_back(privee, good, told):
@@ -270,7 +270,7 @@ def test_a_key_file_that_others_can_read_is_refused(privee, good):
     assert "everybody can read" in err
 
 
-@pytest.mark.parametrize("name", ["init", "upgrade", "verify", "show", "reset", "log"])
+@pytest.mark.parametrize("name", ["init", "upgrade", "verify", "show", "reset", "log", "accept-loss"])
 def test_ledger_help_has_an_example(good, name):
     assert "Example: privee ledger" in good("ledger", name, "--help")
 
@@ -309,3 +309,25 @@ def test_in_a_process_of_its_own(tmp_path):
     assert run("ledger", "init").returncode == 0
     assert run("ledger", "show", "--entity", "-", given="x\n").stdout.startswith("Entity ")
     assert run("ledger", "verify", "--expect", f"1:{'0' * 64}").returncode == 1
+
+
+def test_a_loss_is_told_and_accepted(privee, good, told):
+    good("ledger", "init")
+    charge(1)
+    copy = Path("ledger.db").read_bytes()
+    charge(3)
+    Path("ledger.db").write_bytes(copy)
+    code, out, err = privee("keys", "create", "n", "--role", "auditor")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "lost counts, about 3 charges" in err
+    code, out, err = privee("ledger", "show")  # reading goes on, with a note
+    assert (code, err.startswith("Note: the ledger has lost counts")) == (0, True)
+    assert "1 entities were asked about" in out
+    assert privee("ledger", "accept-loss")[0] == 2
+    assert good("ledger", "accept-loss", "--spend-all", "--reason", "copy put back").startswith("Accepted and logged")
+    entry = told("ledger", "log")[-1]
+    assert (entry["act"], entry["actor"], entry["reason"]) == ("ledger.accept-loss", ACTOR, "copy put back")
+    assert entry["details"] == {"charges_lost": 3, "commits_lost": 3, "spent": 1}
+    good("keys", "create", "n", "--role", "auditor")
+    code, _, err = privee("ledger", "accept-loss", "--reason", "again")
+    assert (code, err) == (2, "privee: nothing is known to be lost in this ledger, so there is nothing to accept\n")

@@ -54,7 +54,7 @@ def list_keys(url: Url = URL, key: KeyFile = KEY, as_json: Json = False) -> None
     """
     from privee.gateway.ledger.api_keys import Keys
 
-    with opened(url, key) as ledger:
+    with opened(url, key, lossy=True) as ledger:
         now = ledger.now()
         found = Keys(ledger.engine, ledger.chain_key, ledger.now).list()
     if as_json:

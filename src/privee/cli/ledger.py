@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from privee.cli.output import out, print_json
+from privee.cli.output import err, out, print_json
 from privee.defenses.keys import read_key
 from privee.errors import PriveeError
 
@@ -84,7 +84,7 @@ def verify(
     from privee.gateway.ledger.audit_chain import Chain, parse_expect
 
     kept = None if expect is None else parse_expect(expect)
-    with opened(url, key) as ledger:
+    with opened(url, key, lossy=True) as ledger:
         found = Chain(ledger.engine, ledger.chain_key).verify(kept)
     if as_json:
         print_json(asdict(found))
@@ -106,7 +106,7 @@ def show(
 
     Example: `privee ledger show --entity - < id.txt`
     """
-    with opened(url, key) as ledger:
+    with opened(url, key, lossy=True) as ledger:
         if entity is not None:
             _show_entity(ledger.spent(_id(entity)), as_json)
             return
@@ -136,6 +136,30 @@ def reset(
         _show_entity(ledger.spent(name), as_json)
 
 
+@app.command("accept-loss")
+def accept_loss(
+    reason: Annotated[str, typer.Option(help="Why, for the log.")],
+    spend_all: Annotated[bool, typer.Option("--spend-all", help="Every entity in it counts as spent.")] = False,
+    url: Url = URL,
+    key: KeyFile = KEY,
+    as_json: Json = False,
+) -> None:
+    """Go on with a ledger that has lost counts, such as an old copy. Put back a newer one instead, if there is one.
+
+    Example: `privee ledger accept-loss --spend-all --reason "disk failed, copy of Sunday put back"`
+
+    Who was asked about in what is lost, nobody knows. With --spend-all entities in the ledger are refused until they
+    are reset or their window ends; those that are first in what is lost are not in it, and start from nothing.
+    """
+    with opened(url, key, lossy=True) as ledger:
+        lost = ledger.lost
+        ledger.accept_loss(reason=reason, actor=actor(), spend_all=spend_all)
+    if as_json:
+        print_json({"url": _shown(url), "lost": lost, "spend_all": spend_all})
+        return
+    tell(f"Accepted and logged: {_shown(url)} can be used again.")
+
+
 @app.command()
 def log(
     url: Url = URL,
@@ -149,7 +173,7 @@ def log(
     """
     from privee.gateway.ledger.audit_chain import Chain
 
-    with opened(url, key) as ledger:
+    with opened(url, key, lossy=True) as ledger:
         found = [entry.as_dict() for entry in Chain(ledger.engine, ledger.chain_key).entries(last)]
     if as_json:
         print_json(found)
@@ -164,12 +188,14 @@ def log(
 
 
 @contextlib.contextmanager
-def opened(url: str, key: Path) -> Iterator[Ledger]:
-    """The ledger, closed afterwards. No limits are set: nothing is charged here."""
+def opened(url: str, key: Path, *, lossy: bool = False) -> Iterator[Ledger]:
+    """The ledger, closed afterwards. No limits are set: nothing is charged here. `lossy`: as in `Ledger.open`."""
     from privee.gateway.ledger.ledger import Ledger
     from privee.gateway.ledger.limits import Limits
 
-    with Ledger.open(url, read_key(key), limits=Limits()) as ledger:
+    with Ledger.open(url, read_key(key), limits=Limits(), lossy=lossy) as ledger:
+        if ledger.lost:
+            err.print(f"Note: {ledger.lost}", markup=False, soft_wrap=True)
         yield ledger
 
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import hmac
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from privee.errors import PriveeError
-from privee.gateway.ledger import audit_chain, opening, views
+from privee.gateway.ledger import losses, opening, resets, views
 from privee.gateway.ledger.asks import Ask, Quote, Receipt, Refused
 from privee.gateway.ledger.clock import SteadyClock
 from privee.gateway.ledger.connections import Connections
 from privee.gateway.ledger.counting import Counting
 from privee.gateway.ledger.engine import is_sqlite
-from privee.gateway.ledger.entities import hash_entities, tag
+from privee.gateway.ledger.entities import hash_entities
+from privee.gateway.ledger.guard import Guard
 from privee.gateway.ledger.limits import Limits, Price
-from privee.gateway.ledger.schema import spending
+from privee.gateway.ledger.mark import Tally
 from privee.gateway.ledger.secrets import Subkeys, subkeys
 from privee.gateway.ledger.settling import DoesNotFit, Known, charge_all, quote, refuse_all
 from privee.gateway.ledger.trouble import LedgerUnavailable, clear_errors
@@ -33,12 +34,17 @@ class Ledger:
         engine: connections to its database, for `api_keys` and `audit_chain`.
         keys: what its secret key is used for.
         limits: what every entity may give away.
+        lost: that counts are missing in it, in words, if it was opened nevertheless; it can then be read alone.
     """
 
-    def __init__(self, engine: sa.Engine, keys: Subkeys, limits: Limits, clock: SteadyClock) -> None:
-        self.engine, self.keys, self.limits, self._clock = engine, keys, limits, clock
+    def __init__(
+        self, engine: sa.Engine, keys: Subkeys, limits: Limits, clock: SteadyClock, lost: str | None = None
+    ) -> None:
+        self.engine, self.keys, self.limits, self._clock, self.lost = engine, keys, limits, clock, lost
         self._counting = Counting(limits, mark="?" if is_sqlite(engine) else "%s")
-        self._writing, self._reading = Connections(engine, writes=True), Connections(engine, writes=False)
+        self._guard = Guard(engine, keys, self.now(), marked=lost is None) if is_sqlite(engine) else None
+        same = self._guard.same if self._guard else None
+        self._writing, self._reading = (Connections(engine, writes=writes, same=same) for writes in (True, False))
 
     @staticmethod
     def create(url: str, key: bytes) -> None:
@@ -51,7 +57,9 @@ class Ledger:
         opening.upgrade(url)
 
     @classmethod
-    def open(cls, url: str, key: bytes, *, limits: Limits, clock: SteadyClock | None = None) -> Ledger:
+    def open(
+        cls, url: str, key: bytes, *, limits: Limits, clock: SteadyClock | None = None, lossy: bool = False
+    ) -> Ledger:
         """Open a ledger.
 
         Args:
@@ -59,14 +67,19 @@ class Ledger:
             key: its secret key.
             limits: what every entity may give away, see `limits_for`.
             clock: for tests.
+            lossy: open it for reading even if counts are known to be missing, such as a backup.
 
         Raises:
+            LedgerUnavailable: counts were lost.
             PriveeError: it is missing, damaged, of another version or made with another key; the line says which.
         """
         keys, clock = subkeys(key), clock or SteadyClock()
-        engine, latest = opening.open_checked(url, keys)
+        engine, latest, lost = opening.open_checked(url, keys)
+        if lost and not lossy:
+            engine.dispose()
+            raise LedgerUnavailable(lost)
         clock.not_before(latest)
-        return cls(engine, keys, limits, clock)
+        return cls(engine, keys, limits, clock, lost)
 
     @property
     def chain_key(self) -> bytes:
@@ -155,23 +168,28 @@ class Ledger:
 
     def reset(self, entity: str, *, reason: str, actor: str) -> None:
         """Let an entity start anew. An administrative act; what it gave away in its lifetime stays on record."""
-        reason = audit_chain.check_text(reason, "the reason", audit_chain.REASON)
         (hashed,) = hash_entities(self.keys.entities, [entity])
-        of_entity, zeros = spending.c.entity == hashed, dict.fromkeys(Price._fields, 0)
         with clear_errors(), self.engine.begin() as connection:
-            row = connection.execute(sa.select(spending).where(of_entity).with_for_update()).mappings().one_or_none()
-            if row is None:
-                raise PriveeError("nothing was ever released for this entity, so there is nothing to reset")
-            now = self.now()
-            connection.execute(sa.update(spending).where(of_entity).values(**zeros, window_started=now))
-            subject, details = tag(hashed), {name: row[name] for name in ("window_started", *Price._fields)}
-            entry: Mapping[str, Any] = {"subject": subject, "reason": reason, "details": details}
-            audit_chain.append(connection, self.keys.chain, at=now, actor=actor, act="ledger.reset", **entry)
+            resets.reset(connection, self.keys.chain, hashed, reason=reason, actor=actor, now=self.now())
+
+    def accept_loss(self, *, reason: str, actor: str, spend_all: bool = False) -> None:
+        """Of a ledger that was opened with `lossy`: go on without what was lost. An administrative act.
+
+        Args:
+            reason: for the log.
+            actor: who.
+            spend_all: every entity in it counts as spent until it is reset or its window ends, since it may be.
+        """
+        if self.lost is None:
+            raise PriveeError("nothing is known to be lost in this ledger, so there is nothing to accept")
+        losses.accept(self.engine, self.keys, reason=reason, actor=actor, now=self.now(), spend_all=spend_all)
 
     def close(self) -> None:
         """Finish what is under way and let go of the database."""
         self._writing.close()
         self._reading.close()
+        if self._guard:
+            self._guard.close(self.now())
         self.engine.dispose()
 
     def __enter__(self) -> Ledger:
@@ -186,14 +204,28 @@ class Ledger:
     def _settle(self, asks: dict[int, Known], now: int) -> dict[int, Receipt | DoesNotFit]:
         """All at once; if that does not fit, in two parts, so that a few that are refused cost the others little."""
         try:
-            listed = list(asks.values())
-            receipts = self._writing.run(lambda cursor: charge_all(cursor, self._counting, listed, now))
+            receipts = self._charge(list(asks.values()), now)
         except DoesNotFit as too_much:
             if len(asks) == 1:
                 return dict.fromkeys(asks, too_much)
             parts = _split(asks, too_much.entities)
             return {place: found for part in parts for place, found in self._settle(part, now).items()}
         return dict(zip(asks, receipts, strict=True))
+
+    def _charge(self, asks: list[Known], now: int) -> list[Receipt]:
+        if self.lost:
+            raise LedgerUnavailable(self.lost)
+        if not self._guard:
+            return self._writing.run(lambda cursor: charge_all(cursor, self._counting, asks, now))
+        guard = self._guard
+
+        def work(cursor: Any) -> tuple[list[Receipt], Tally]:
+            receipts = charge_all(cursor, self._counting, asks, now)
+            return receipts, guard.mark.count(cursor, sum(receipt.charged for receipt in receipts), now)
+
+        receipts, tally = self._writing.run(work)
+        guard.keep(tally, self._reading)
+        return receipts
 
     def _refuse(self, asks: Sequence[tuple[Known, set[bytes]]], now: int) -> list[Refused]:
         return self._writing.run(lambda cursor: refuse_all(cursor, self._counting, asks, now)) if asks else []

@@ -14,6 +14,16 @@ about = sa.Table(
     comment="one value per name: the check of the secret key",
 )
 
+tally = sa.Table(
+    "tally",
+    metadata,
+    sa.Column("one", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("commits", sa.BigInteger, nullable=False),
+    sa.Column("charged", sa.BigInteger, nullable=False),
+    sa.Column("marked", sa.Integer, nullable=False),
+    comment="SQLite: one row that grows with every charge and act; marked is 1 once a mark is kept beside the file",
+)
+
 spending = sa.Table(
     "spending",
     metadata,
