@@ -27,7 +27,6 @@ app = typer.Typer(help="The ledger: what was given away, and who changed what.",
 
 Url = Annotated[str, typer.Option("--url", envvar="PRIVEE_LEDGER_URL", help="Database: SQLite or PostgreSQL.")]
 KeyFile = Annotated[Path, typer.Option("--key", envvar="PRIVEE_LEDGER_KEY", help="File with the ledger's secret key.")]
-Entity = Annotated[str, typer.Option("--entity", help="Its id; - reads it from standard input.")]
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 URL, KEY = "sqlite:///ledger.db", Path("ledger.key")
 BROKEN = 1
@@ -120,20 +119,37 @@ def show(
 
 @app.command()
 def reset(
-    entity: Entity,
     reason: Annotated[str, typer.Option(help="Why, for the log.")],
+    entity: Annotated[str | None, typer.Option(help="Its id; - reads it from standard input.")] = None,
+    file: Annotated[str | None, typer.Option(help="Many: a file with one id per line; - is standard input.")] = None,
+    of_key: Annotated[
+        str | None, typer.Option(metavar="KEY_ID", help="All that this API key was charged for ...")
+    ] = None,
+    since: Annotated[datetime | None, typer.Option(help="... since this time (UTC).")] = None,
     url: Url = URL,
     key: KeyFile = KEY,
     as_json: Json = False,
 ) -> None:
-    """Let an entity start anew. What it gave away in its lifetime stays on record, and the reset is logged.
+    """Let entities start anew, all or none. What they gave away in their lifetime stays on record; it is logged.
 
     Example: `privee ledger reset --entity - --reason "consent renewed" < id.txt`
+
+    What a key was charged for is written down for keys with a quota of entities or a share, from when they had it.
     """
+    if sum(given is not None for given in (entity, file, of_key)) != 1 or (since and of_key is None):
+        raise PriveeError("say which: --entity ID, --file FILE, or --of-key KEY_ID with or without --since TIME")
     with opened(url, key) as ledger:
-        name = _id(entity)
-        ledger.reset(name, reason=reason, actor=actor())
-        _show_entity(ledger.spent(name), as_json)
+        if entity is not None:
+            name = _id(entity)
+            ledger.reset(name, reason=reason, actor=actor())
+            _show_entity(ledger.spent(name), as_json)
+            return
+        if of_key is not None:
+            start = 0 if since is None else int(since.replace(tzinfo=UTC).timestamp())
+            count = ledger.reset_charged_by(of_key, since=start, reason=reason, actor=actor())
+        else:
+            count = ledger.reset_many(_ids(str(file)), reason=reason, actor=actor())
+    print_json({"entities": count}) if as_json else tell(f"{count:,} entities start anew.")
 
 
 @app.command("accept-loss")
@@ -251,3 +267,12 @@ def _id(given: str) -> str:
     if not entity:
         raise PriveeError("give the entity's id, or - and the id on standard input")
     return entity
+
+
+def _ids(file: str) -> list[str]:
+    """One id per line; empty lines are left out."""
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise PriveeError(f"cannot read {file} as UTF-8 text with one id per line") from None
+    return [line for line in text.splitlines() if line]

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from privee.errors import PriveeError
 from privee.gateway.ledger import losses, opening, resets, views
-from privee.gateway.ledger.asks import Ask, Quote, Receipt, Refused
+from privee.gateway.ledger.asks import Ask, OverQuota, Quote, Receipt, Refused
 from privee.gateway.ledger.clock import SteadyClock
 from privee.gateway.ledger.connections import Connections
 from privee.gateway.ledger.counting import Counting
@@ -21,10 +21,18 @@ from privee.gateway.ledger.guard import Guard
 from privee.gateway.ledger.limits import Limits, Price
 from privee.gateway.ledger.mark import Tally
 from privee.gateway.ledger.secrets import Subkeys, subkeys
-from privee.gateway.ledger.settling import DoesNotFit, Known, charge_all, quote, refuse_all
+from privee.gateway.ledger.settling import (
+    DoesNotFit,
+    Known,
+    charge_all,
+    quote,
+    read_overrun,
+    record_refused,
+    refuse_all,
+)
 from privee.gateway.ledger.trouble import LedgerUnavailable, clear_errors
 
-__all__ = ["Ask", "Ledger", "LedgerUnavailable", "Limits", "Price", "Quote", "Receipt", "Refused"]
+__all__ = ["Ask", "Ledger", "LedgerUnavailable", "Limits", "OverQuota", "Price", "Quote", "Receipt", "Refused"]
 
 
 class Ledger:
@@ -95,11 +103,22 @@ class Ledger:
         message = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
         return hmac.digest(self.keys.fingerprints, message, "sha256")
 
-    def price(self, entities: Sequence[str], price: Price) -> Quote:
-        """What releases for these entities would come to now. Nothing is charged, and nothing is kept for the asker."""
-        known = self._know(Ask(entities, price, "-", "-"))
-        spent = self._reading.run(lambda cursor: self._counting.spent(cursor, set(known.entities), self.now()))
-        return quote(self.limits, spent, known)
+    def price(self, entities: Sequence[str], price: Price, key_id: str | None = None) -> Quote:
+        """What releases for these entities would come to now. Nothing is charged, and nothing is kept for the asker.
+
+        Args:
+            entities: their ids.
+            price: of one entity's release.
+            key_id: whose quotas count; None is nobody's.
+        """
+        known, now = self._know(Ask(entities, price, key_id or "-", "-")), self.now()
+
+        def work(cursor: Any) -> Quote:
+            spent = self._counting.spent(cursor, set(known.entities), now)
+            overrun = read_overrun(cursor, self._counting, known, now) if key_id else None
+            return quote(self.limits, spent, known, overrun)
+
+        return self._reading.run(work)
 
     def charge(self, ask: Ask) -> Receipt:
         """Count a release; it may leave once this returns.
@@ -121,18 +140,18 @@ class Ledger:
         """
         known, now = dict(enumerate(map(self._know, asks))), self.now()
         outcomes = self._settle(known, now) if known else {}
-        refused = {place: found.entities for place, found in outcomes.items() if isinstance(found, DoesNotFit)}
+        refused = {place: found for place, found in outcomes.items() if isinstance(found, DoesNotFit)}
         receipts = {place: found for place, found in outcomes.items() if isinstance(found, Receipt)}
-        refusals = self._refuse([(known[place], entities) for place, entities in refused.items()], now)
+        refusals = self._refuse([(known[place], why) for place, why in refused.items()], now)
         answers: dict[int, Receipt | Refused] = receipts | dict(zip(refused, refusals, strict=True))
         return [answers[place] for place in sorted(answers)]
 
     def refuse(self, ask: Ask) -> Refused | None:
         """Record an ask that `price` found too much, without charging; None if by now it would fit."""
-        known = self._know(ask)
-        refusal = self.price(ask.entities, ask.price).refusal
+        refusal = self.price(ask.entities, ask.price, ask.key_id).refusal
         if refusal is not None:
-            self._refuse([(known, {known.entities[place] for place in refusal.positions})], self.now())
+            known, now = self._know(ask), self.now()
+            self._writing.run(lambda cursor: record_refused(cursor, self._counting, [known], now))
         return refusal
 
     @contextlib.contextmanager
@@ -172,6 +191,23 @@ class Ledger:
         with clear_errors(), self.engine.begin() as connection:
             resets.reset(connection, self.keys.chain, hashed, reason=reason, actor=actor, now=self.now())
 
+    def reset_many(self, entities: Sequence[str], *, reason: str, actor: str) -> int:
+        """Let all of these start anew, or none, with one entry in the log; tells how many."""
+        hashes = hash_entities(self.keys.entities, entities)
+        with clear_errors(), self.engine.begin() as connection:
+            return resets.reset_many(connection, self.keys.chain, hashes, reason=reason, actor=actor, now=self.now())
+
+    def reset_charged_by(self, key_id: str, *, since: int = 0, reason: str, actor: str) -> int:
+        """The same for all that a key was charged for since a time, such as one that was stolen.
+
+        That is known of keys with a quota of entities or a share, from when they had it.
+        """
+        with clear_errors(), self.engine.begin() as connection:
+            hashes, about = resets.charged_by(connection, key_id, since), {"key": key_id, "since": since}
+            return resets.reset_many(
+                connection, self.keys.chain, hashes, reason=reason, actor=actor, now=self.now(), about=about
+            )
+
     def accept_loss(self, *, reason: str, actor: str, spend_all: bool = False) -> None:
         """Of a ledger that was opened with `lossy`: go on without what was lost. An administrative act.
 
@@ -208,7 +244,7 @@ class Ledger:
         except DoesNotFit as too_much:
             if len(asks) == 1:
                 return dict.fromkeys(asks, too_much)
-            parts = _split(asks, too_much.entities)
+            parts = _split(asks, too_much)
             return {place: found for part in parts for place, found in self._settle(part, now).items()}
         return dict(zip(asks, receipts, strict=True))
 
@@ -227,13 +263,13 @@ class Ledger:
         guard.keep(tally, self._reading)
         return receipts
 
-    def _refuse(self, asks: Sequence[tuple[Known, set[bytes]]], now: int) -> list[Refused]:
+    def _refuse(self, asks: Sequence[tuple[Known, DoesNotFit]], now: int) -> list[Refused]:
         return self._writing.run(lambda cursor: refuse_all(cursor, self._counting, asks, now)) if asks else []
 
 
-def _split(asks: dict[int, Known], too_much: set[bytes]) -> list[dict[int, Known]]:
+def _split(asks: dict[int, Known], too_much: DoesNotFit) -> list[dict[int, Known]]:
     """Those that are not to blame, and the others; in halves if all are."""
-    blamed = [place for place, known in asks.items() if not too_much.isdisjoint(known.entities)]
+    blamed = [place for place, known in asks.items() if too_much.blames(known)]
     later = set(blamed if len(blamed) < len(asks) else blamed[len(blamed) // 2 :])
     parts = ([place for place in asks if place not in later], later)
     return [{place: asks[place] for place in sorted(part)} for part in parts]

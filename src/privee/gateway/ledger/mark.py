@@ -11,7 +11,6 @@ import contextlib
 import hmac
 import os
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,14 +73,17 @@ class Mark:
 
     def keep(self, found: Tally, *, sync: bool = False) -> None:
         """What is committed by now; others may have kept more already."""
+        import fcntl
+
         try:
-            with self._lock, _alone(self._file):
-                kept = Tally(*map(max, zip(self._read(), found, strict=True)))
-                content = _signed(kept, self._key)
-                os.pwrite(self._file, content, 0)
-                self._known = (content, kept)
-                if sync:
-                    os.fsync(self._file)
+            with self._lock:
+                fcntl.flock(self._file, fcntl.LOCK_EX)  # other processes wait, too
+                try:
+                    self._write(Tally(*map(max, zip(self._read(), found, strict=True))))
+                    if sync:
+                        os.fsync(self._file)
+                finally:
+                    fcntl.flock(self._file, fcntl.LOCK_UN)
         except OSError as error:
             raise LedgerUnavailable(f"cannot write {self.path.name}: {error.strerror}") from None
 
@@ -97,6 +99,11 @@ class Mark:
         if content != self._known[0]:
             self._known = (content, _parsed(content, self._key))
         return self._known[1]
+
+    def _write(self, kept: Tally) -> None:
+        content = _signed(kept, self._key)
+        os.pwrite(self._file, content, 0)
+        self._known = (content, kept)
 
 
 def path_for(engine: sa.Engine) -> Path:
@@ -124,18 +131,6 @@ def read_tally(connection: sa.Connection) -> tuple[Tally, bool]:
     """What the database says is committed, and whether a mark was kept for it."""
     commits, charged, marked = connection.execute(sa.select(tally.c.commits, tally.c.charged, tally.c.marked)).one()
     return Tally(commits, charged, 0), bool(marked)
-
-
-@contextlib.contextmanager
-def _alone(file: int) -> Iterator[None]:
-    """Other processes wait, those that use the file as this does."""
-    import fcntl
-
-    fcntl.flock(file, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def _signed(found: Tally, key: bytes) -> bytes:
