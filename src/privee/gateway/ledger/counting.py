@@ -25,11 +25,11 @@ class Counting:
 
     Args:
         limits: what every entity may give away.
-        mark: how the driver marks a parameter; SQLite's is "?".
+        mark: how the driver marks a parameter.
     """
 
     def __init__(self, limits: Limits, mark: str) -> None:
-        self.limits, self.mark, self.embedded = limits, mark, mark == "?"
+        self.limits, self.mark = limits, mark
         update, marks = _update(limits), ", ".join([mark] * len(_COLUMNS))
         insert = f"INSERT INTO spending ({', '.join(_COLUMNS)}) VALUES "  # noqa: S608 - constants
         self._charge = functools.cache(lambda rows: f"{insert}{', '.join([f'({marks})'] * rows)} {update}")

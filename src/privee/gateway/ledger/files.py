@@ -71,22 +71,26 @@ class SameFile:
     def __init__(self, engine: sa.Engine) -> None:
         self._engine, self._connection = engine, engine.raw_connection()
         self._path = str(path_of(engine).absolute())
-        self._first = {path: _identity(path)[:2] for path in (self._path + end for end in ("", "-wal", "-shm"))}
+        self._wal = f"{self._path}-wal"
+        self._first = {path: _identity(path) for path in (self._path, self._wal, f"{self._path}-shm")}
         self._longest = self.committed = 0
 
     def watch(self, path: Path) -> None:
         """Another file."""
-        self._first[str(path)] = _identity(str(path))[:2]
+        self._first[str(path)] = _identity(str(path))
 
     def check(self) -> None:
         """Quick enough for every charge."""
         for path, first in self._first.items():
-            *found, size = _identity(path)
-            if tuple(found) != first:
+            try:
+                found = os.stat(path)
+            except OSError:
+                found = None
+            if found is None or (found.st_dev, found.st_ino) != first:
                 name = os.path.basename(path)
                 raise LedgerUnavailable(f"the ledger's file {name} was removed or replaced: start the gateway anew")
-            if path.endswith("-wal"):
-                self._check_size(size)
+            if path is self._wal:
+                self._check_size(found.st_size)
 
     def _check_size(self, size: int) -> None:
         """It only grows, unless somebody had all of it copied into the database. A new connection sees what is left."""
@@ -108,10 +112,10 @@ class SameFile:
         self._connection.close()  # a second time does nothing
 
 
-def _identity(path: str) -> tuple[int, int, int]:
-    """Device, number and size; a file that is not there has a number that no file has."""
+def _identity(path: str) -> tuple[int, int]:
+    """Device and number; a file that is not there has numbers that no file has."""
     try:
         found = os.stat(path)
     except OSError:
-        return -1, -1, 0
-    return found.st_dev, found.st_ino, found.st_size
+        return -1, -1
+    return found.st_dev, found.st_ino

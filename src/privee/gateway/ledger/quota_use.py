@@ -1,4 +1,4 @@
-"""Quotas inside the transaction that charges: read and locked, judged, counted. A key without any costs one look."""
+"""Quotas inside the transaction that charges: counted and locked, judged. A key without any costs one look."""
 
 from __future__ import annotations
 
@@ -92,17 +92,27 @@ class Usage:
         return NOTHING if held is None or is_over(limits, held.window_started, now) else held.sums
 
 
-def read(cursor: Any, counting: Counting, asked: Mapping[str, Use], now: int, *, lock: bool) -> list[Usage]:
-    """The quotas of those keys that have some. `lock`: others who charge with these keys wait for this one."""
-    marks = ", ".join([counting.mark] * len(asked))
-    wait = " FOR UPDATE" if lock and not counting.embedded else ""
-    query = f"SELECT {', '.join(_QUOTA)} FROM quotas WHERE key_id IN ({marks}) ORDER BY key_id{wait}"  # noqa: S608
-    cursor.execute(query, sorted(asked))
-    found = [_usage(row, now) for row in cursor.fetchall()]
-    for usage in found:
-        if usage.by_entity:
-            usage.held = _held(cursor, counting, usage.key_id, list(asked[usage.key_id].costs))
-    return found
+def read(cursor: Any, counting: Counting, key_id: str, use: Use, now: int) -> Usage | None:
+    """The quotas of a key, and what is used of them; None if it has none."""
+    query = f"SELECT {', '.join(_QUOTA)} FROM quotas WHERE key_id = {counting.mark}"  # noqa: S608
+    cursor.execute(query, (key_id,))
+    return _usage(cursor, counting, use, now)
+
+
+def count_releases(cursor: Any, counting: Counting, key_id: str, use: Use, now: int) -> Usage | None:
+    """Add to a key's releases; others who charge with it wait for this one. Gives what was used before."""
+    mark = counting.mark
+    over = f"{mark} - releases_since >= releases_seconds"  # not so without a quota of releases
+    sets = (
+        f"used_releases = CASE WHEN {over} THEN 0 ELSE used_releases END + {mark}, "
+        f"releases_since = CASE WHEN {over} THEN {mark} ELSE releases_since END"
+    )
+    update = f"UPDATE quotas SET {sets} WHERE key_id = {mark} RETURNING {', '.join(_QUOTA)}"  # noqa: S608
+    cursor.execute(update, (now, use.charges, now, now, key_id))
+    usage = _usage(cursor, counting, use, now)
+    if usage is not None:
+        usage.releases -= use.charges
+    return usage
 
 
 def judge(usage: Usage, limits: Limits, use: Use, now: int) -> Overrun | None:
@@ -120,22 +130,26 @@ def judge(usage: Usage, limits: Limits, use: Use, now: int) -> Overrun | None:
     return None if quotas.share is None else _judge_share(usage, limits, quotas.share, use.costs, now)
 
 
-def count(cursor: Any, counting: Counting, usage: Usage, use: Use, now: int) -> None:
-    """Add to what a key has used; the caller has judged it, and holds the lock."""
+def count_entities(cursor: Any, counting: Counting, usage: Usage, use: Use, now: int) -> None:
+    """Add to what a key has used of entities, if that matters; the caller has judged it, and holds the lock."""
+    if not usage.by_entity:
+        return
     mark = counting.mark
-    used = (usage.releases + use.charges, usage.releases_since, usage.entities + usage.fresh(use), usage.entities_since)
-    sets = ", ".join(f"{name} = {mark}" for name in _USED)
-    cursor.execute(f"UPDATE quotas SET {sets} WHERE key_id = {mark}", (*used, usage.key_id))  # noqa: S608
-    if usage.by_entity:
-        _hold(cursor, counting, usage, use.costs, now)
+    update = f"UPDATE quotas SET used_entities = {mark}, entities_since = {mark} WHERE key_id = {mark}"  # noqa: S608
+    cursor.execute(update, (usage.entities + usage.fresh(use), usage.entities_since, usage.key_id))
+    _hold(cursor, counting, usage, use.costs, now)
 
 
-def _usage(row: tuple[Any, ...], now: int) -> Usage:
-    """Windows that are over are renewed."""
-    key_id, amount, seconds, entities, entities_seconds, share, *used = row
-    quotas = Quotas(per_or_none(amount, seconds), per_or_none(entities, entities_seconds), share)
-    first, second = _window(quotas.releases, used[0], used[1], now), _window(quotas.entities, used[2], used[3], now)
-    return Usage(key_id, quotas, *first, *second)
+def _usage(cursor: Any, counting: Counting, use: Use, now: int) -> Usage | None:
+    """From the row that was asked for; windows that are over are renewed."""
+    for key_id, amount, seconds, entities, entities_seconds, share, *used in cursor.fetchall():
+        quotas = Quotas(per_or_none(amount, seconds), per_or_none(entities, entities_seconds), share)
+        first, second = _window(quotas.releases, used[0], used[1], now), _window(quotas.entities, used[2], used[3], now)
+        usage = Usage(key_id, quotas, *first, *second)
+        if usage.by_entity:
+            usage.held = _held(cursor, counting, key_id, list(use.costs))
+        return usage
+    return None
 
 
 def _window(per: Per | None, used: int, since: int, now: int) -> tuple[int, int]:

@@ -81,9 +81,8 @@ def over_quota(known: Known, overrun: Overrun) -> OverQuota:
 def read_overrun(cursor: Any, counting: Counting, known: Known, now: int) -> Overrun | None:
     """Whether the key's quotas would cover an ask that is charged for all its entities."""
     use = Use([(known.ask.price, known.entities)])
-    for usage in quota_use.read(cursor, counting, {known.ask.key_id: use}, now, lock=False):
-        return quota_use.judge(usage, counting.limits, use, now)
-    return None
+    usage = quota_use.read(cursor, counting, known.ask.key_id, use, now)
+    return quota_use.judge(usage, counting.limits, use, now) if usage else None
 
 
 def quote(limits: Limits, spent: Spent, known: Known, overrun: Overrun | None = None) -> Quote:
@@ -126,13 +125,14 @@ def _use_quotas(cursor: Any, counting: Counting, asks: Sequence[Known], charged:
         if entities:
             parts = uses[known.ask.key_id].parts if known.ask.key_id in uses else []
             uses[known.ask.key_id] = Use([*parts, (known.ask.price, entities)])
-    usages = quota_use.read(cursor, counting, uses, now, lock=True) if uses else []
+    found = {key_id: quota_use.count_releases(cursor, counting, key_id, uses[key_id], now) for key_id in sorted(uses)}
+    usages = [usage for usage in found.values() if usage]  # sorted: no deadlock
     overruns = {one.key_id: quota_use.judge(one, counting.limits, uses[one.key_id], now) for one in usages}
-    found = {key_id: overrun for key_id, overrun in overruns.items() if overrun}
-    if found:
-        raise DoesNotFit(set(), found)
+    too_much = {key_id: overrun for key_id, overrun in overruns.items() if overrun}
+    if too_much:
+        raise DoesNotFit(set(), too_much)
     for one in usages:
-        quota_use.count(cursor, counting, one, uses[one.key_id], now)
+        quota_use.count_entities(cursor, counting, one, uses[one.key_id], now)
 
 
 def _beyond(limits: Limits, costs: Spent) -> set[bytes]:
