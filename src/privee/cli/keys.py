@@ -70,7 +70,8 @@ def list_keys(url: Url = URL, key: KeyFile = KEY, as_json: Json = False) -> None
         return
     table = Table()
     for heading in ("id", "name", "role", "scopes", "rate", "quotas", "expires", "state"):
-        table.add_column(heading, overflow="fold", no_wrap=heading not in {"name", "scopes", "rate", "quotas"})
+        foldable = heading in {"name", "scopes", "rate", "quotas"}
+        table.add_column(heading, overflow="fold", no_wrap=not foldable, min_width=8 if heading == "quotas" else None)
     for one in found:
         expires = "never" if one.expires_at is None else when(one.expires_at)[:10]
         scopes, quotas = ", ".join(one.scopes), str(one.quotas)
