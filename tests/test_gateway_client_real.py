@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from privee.client import GatewayUnavailable, NotAllowed, PartyFailed, Refused, UnknownEntity, calls
+from privee.client import GatewayUnavailable, NotAllowed, PartyFailed, QuotaReached, Refused, UnknownEntity, calls
 from tests.gateway_world import gateway_world
 from tests.scripted_gateway import KINDS, ask, use
 
@@ -116,6 +116,31 @@ def test_real_gateway_keys_are_made_used_and_revoked(world, kind):
     for call in (lambda client: client.totals(), lambda client: client.keys.list()):
         with pytest.raises(NotAllowed, match="role"):
             real(world, kind, "consumer", call)
+
+
+@KINDS
+def test_real_gateway_quotas(world, kind):
+    entities = {"sync": ["311", "312"], "async": ["313", "314"]}[kind]
+    quotas = {"entities": "1/hour", "share": 1}
+    made = real(world, kind, "administrator", lambda client: client.keys.create("app", scopes=["*"], quotas=quotas))
+    key_id = made.record["id"]
+    with pytest.raises(QuotaReached, match="quota of entities, 1/hour, has 1 left") as caught:
+        real(world, kind, "consumer", lambda client: client.infer(entities), key=made.text)
+    error = caught.value
+    assert (error.quota, error.asked, error.limit["entities"]) == ("entities", {"entities": 2}, 1)
+    assert (error.retry_after, error.status, error.code) == (None, 429, "quota")  # it never fits
+    real(world, kind, "consumer", lambda client: client.infer(entities[:1]), key=made.text)
+    with pytest.raises(Refused) as caught:
+        real(world, kind, "consumer", lambda client: client.infer(entities[1:]), key=made.text)
+    assert 3500 < caught.value.retry_after <= 3600
+    record = real(
+        world, kind, "administrator", lambda client: client.keys.set_quotas(key_id, reason="a test", entities="none")
+    )
+    assert record["quotas"] == {"releases": "1000/day", "entities": None, "share": 1.0}
+    real(world, kind, "consumer", lambda client: client.infer(entities[1:]), key=made.text)
+    count = real(world, kind, "administrator", lambda client: client.reset_many(key_id=key_id, reason="leaked"))
+    again = real(world, kind, "administrator", lambda client: client.reset_many(entities, reason="leaked"))
+    assert count == again == 2
 
 
 @KINDS

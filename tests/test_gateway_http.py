@@ -233,6 +233,73 @@ def test_rate_limit(world):
     assert 1 <= int(answers[-1].headers["retry-after"]) <= 60
 
 
+def test_a_keys_quota(world):
+    """Counted in the ledger, so it holds over gateways; refusals say which, what is left and when to come back."""
+    with world.client("administrator") as admin:
+        wanted = {"name": "small", "scopes": ["*"], "quotas": {"releases": "3/hour", "share": 0.7}}
+        made = admin.post("/admin/keys", json=wanted).json()
+        assert made["quotas"] == {"releases": "3/hour", "entities": None, "share": 0.7}
+        header = {"Authorization": f"Bearer {made['key']}"}
+        assert httpx.post(world.url + INFER, json=body("820", "821"), headers=header).status_code == 200
+        refusals = [
+            httpx.post(url + INFER, json=body("822", "823"), headers=header)
+            for url in (world.url, world.others["epsilon"])
+        ]
+        for refused in refusals:
+            assert (refused.status_code, refused.json()["code"]) == (429, "quota")
+            assert refused.json()["refused"]["quota"] == "releases"
+            assert refused.json()["refused"]["left"] == 1
+            assert 3500 < int(refused.headers["retry-after"]) <= 3600
+            assert "this key's quota of releases, 3/hour, has 1 left" in refused.json()["error"]
+        priced = httpx.post(world.url + PRICE, json=body("822", "823"), headers=header).json()
+        assert (priced["allowed"], priced["positions"]) == (False, [])
+        path = f"/admin/keys/{made['id']}/quotas"
+        assert admin.post(path, json={"releases": "9/hour"}).status_code == 400
+        assert admin.post(path, json={"releases": "often", "reason": "a test"}).status_code == 400
+        changed = admin.post(path, json={"releases": "none", "reason": "more to do"}).json()
+        assert changed["quotas"] == {"releases": None, "entities": None, "share": 0.7}
+        answers = [httpx.post(world.url + INFER, json=body("820"), headers=header) for _ in range(2)]
+        assert [answer.status_code for answer in answers] == [200, 429]
+        assert answers[1].json()["refused"] == {
+            "quota": "share",
+            "left": 0,
+            "asked": {"releases": 1},
+            "spent": {"releases": 2},
+            "limit": {"releases": 2},
+            "positions": [0],
+        }
+        assert admin.get("/ledger/log").json()[-1]["act"] == "key.quota"
+    with world.client("auditor") as auditor:
+        assert 'privee_refusals_total{reason="quota"} 2.0' in auditor.get("/metrics").text
+
+
+def test_new_keys_have_a_quota(world):
+    with world.client("administrator") as admin:
+        made = [admin.post("/admin/keys", json={"name": "n", "scopes": ["*"]} | more).json() for more in (
+            {}, {"quotas": {"releases": "none"}}, {"role": "auditor"}, {"quotas": {"entities": "5/day"}}
+        )]  # fmt: skip
+    assert [one["quotas"]["releases"] for one in made] == ["1000/day", None, None, "1000/day"]
+
+
+def test_many_resets_at_once(world, consumer):
+    with world.client("administrator") as admin:
+        key = admin.post("/admin/keys", json={"name": "leaky", "scopes": ["*"], "quotas": {"share": 1}}).json()
+        header = {"Authorization": f"Bearer {key['key']}"}
+        for _ in range(3):
+            assert httpx.post(world.url + INFER, json=body("830", "831"), headers=header).status_code == 200
+        assert infer(consumer, "830").status_code == 429
+        path = "/admin/entities/reset-many"
+        for wrong in ({}, {"entities": ["830"], "key_id": key["id"]}, {"entities": ["830", "never-asked"]}):
+            assert admin.post(path, json=wrong | {"reason": "a test"}).status_code == 400
+        assert infer(consumer, "830").status_code == 429
+        assert admin.post(path, json={"key_id": key["id"], "reason": "leaked"}).json() == {"entities": 2}
+        assert infer(consumer, "830", "831").status_code == 200
+        assert admin.post(path, json={"entities": ["830", "831"], "reason": "again"}).json() == {"entities": 2}
+        last = admin.get("/ledger/log").json()[-1]
+    assert (last["act"], last["details"]["entities"]) == ("ledger.reset-many", 2)
+    assert "830" not in str(last["details"])
+
+
 def test_reset_needs_a_reason_and_is_on_record(world, consumer):
     for _ in range(3):
         infer(consumer, "800")

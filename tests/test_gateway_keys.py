@@ -13,6 +13,7 @@ import sqlalchemy as sa
 import privee
 from privee.gateway.ledger import api_keys, audit_chain
 from privee.gateway.ledger.api_keys import DEFAULT_RATE, KeyRecord, Keys, Wanted
+from privee.gateway.ledger.quotas import FOR_CONSUMERS
 from privee.gateway.ledger.schema import metadata
 from tests.ledger_fixtures import new_engine, new_postgres_ledger  # noqa: F401 - fixtures
 from tests.postgres_server import postgres  # noqa: F401 - a fixture
@@ -56,7 +57,7 @@ def test_a_key_is_found_by_its_text(keys):
     assert re.fullmatch(rf"privee_{record.id}_[A-Za-z0-9_-]{{43}}", text)
     assert re.fullmatch(r"[0-9a-f]{8}", record.id)
     expected = KeyRecord(
-        record.id, "shop", "consumer", ("risk", "churn"), "5/second;100/hour", 1_700_000_000, None, None
+        record.id, "shop", "consumer", ("risk", "churn"), "5/second;100/hour", 1_700_000_000, None, None, FOR_CONSUMERS
     )
     assert record == expected
     assert keys.find(text) == expected
@@ -125,7 +126,8 @@ def test_making_a_key_is_logged(keys, engine):
     (entry,) = log_of(engine)
     assert (entry.actor, entry.act, entry.subject, entry.at) == (ACTOR, "key.create", record.id, record.created_at)
     told = {"name": "shop", "role": "consumer", "scopes": ["risk"], "rate": "7/minute"}
-    assert entry.as_dict()["details"] == told | {"expires_at": record.expires_at}
+    quotas = {"quotas": {"releases": "1000/day", "entities": None, "share": None}}
+    assert entry.as_dict()["details"] == told | {"expires_at": record.expires_at} | quotas
 
 
 def test_revoking_what_is_not_there(keys, engine):

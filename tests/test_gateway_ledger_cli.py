@@ -111,7 +111,7 @@ def test_options_come_from_the_environment(privee, good, monkeypatch, tmp_path):
         good("ledger", command)
     good("keys", "create", "n", "--role", "auditor")
     good("keys", "list")
-    assert sorted(os.listdir(tmp_path)) == ["other.db", "other.key"]
+    assert sorted(os.listdir(tmp_path)) == ["other.db", "other.db-mark", "other.key"]
 
 
 def test_verify_prints_what_to_keep_and_takes_it_back(privee, good, told):
@@ -247,6 +247,14 @@ def test_revoke(privee, good, told):
         (("keys", "create", "n", "--role", "auditor", "--expires-days", "0"), "--expires-days"),
         (("keys", "create", "n", "--role", "auditor", "--expires-days", "99999"), "hundred years"),
         (("keys", "revoke", "00000000", "--reason", "r"), "no key with the id 00000000"),
+        (("keys", "create", "n", "--role", "auditor", "--quota-releases", "many"), 'must be like "1000/day"'),
+        (("keys", "create", "n", "--role", "auditor", "--quota-share", "2"), "a share must be"),
+        (("keys", "quota", "00000000", "--releases", "5/day", "--reason", "r"), "no key with the id 00000000"),
+        (("ledger", "reset", "--reason", "r"), "say which"),
+        (("ledger", "reset", "--entity", "a", "--file", "-", "--reason", "r"), "say which"),
+        (("ledger", "reset", "--entity", "a", "--since", "2026-01-01", "--reason", "r"), "say which"),
+        (("ledger", "reset", "--file", "missing.txt", "--reason", "r"), "cannot read missing.txt"),
+        (("ledger", "reset", "--file", "-", "--reason", "r"), "no entity to reset"),
         (("ledger", "show", "--url", "sqlite:///missing.db"), "there is no ledger missing.db"),
         (("ledger", "show", "--key", "missing.key"), "cannot read the key file missing.key"),
         (("ledger", "upgrade", "--url", "sqlite:///missing.db"), "there is no ledger missing.db"),
@@ -270,12 +278,12 @@ def test_a_key_file_that_others_can_read_is_refused(privee, good):
     assert "everybody can read" in err
 
 
-@pytest.mark.parametrize("name", ["init", "upgrade", "verify", "show", "reset", "log"])
+@pytest.mark.parametrize("name", ["init", "upgrade", "verify", "show", "reset", "log", "accept-loss"])
 def test_ledger_help_has_an_example(good, name):
     assert "Example: privee ledger" in good("ledger", name, "--help")
 
 
-@pytest.mark.parametrize("name", ["create", "list", "revoke"])
+@pytest.mark.parametrize("name", ["create", "list", "quota", "revoke"])
 def test_keys_help_has_an_example(good, name):
     assert "Example: privee keys" in good("keys", name, "--help")
 
@@ -309,3 +317,66 @@ def test_in_a_process_of_its_own(tmp_path):
     assert run("ledger", "init").returncode == 0
     assert run("ledger", "show", "--entity", "-", given="x\n").stdout.startswith("Entity ")
     assert run("ledger", "verify", "--expect", f"1:{'0' * 64}").returncode == 1
+
+
+def test_a_loss_is_told_and_accepted(privee, good, told):
+    good("ledger", "init")
+    charge(1)
+    copy = Path("ledger.db").read_bytes()
+    charge(3)
+    Path("ledger.db").write_bytes(copy)
+    code, out, err = privee("keys", "create", "n", "--role", "auditor")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "lost counts, about 3 charges" in err
+    code, out, err = privee("ledger", "show")  # reading goes on, with a note
+    assert (code, err.startswith("Note: the ledger has lost counts")) == (0, True)
+    assert "1 entities were asked about" in out
+    assert privee("ledger", "accept-loss")[0] == 2
+    assert good("ledger", "accept-loss", "--spend-all", "--reason", "copy put back").startswith("Accepted and logged")
+    entry = told("ledger", "log")[-1]
+    assert (entry["act"], entry["actor"], entry["reason"]) == ("ledger.accept-loss", ACTOR, "copy put back")
+    assert entry["details"] == {"charges_lost": 3, "commits_lost": 3, "spent": 1}
+    good("keys", "create", "n", "--role", "auditor")
+    code, _, err = privee("ledger", "accept-loss", "--reason", "again")
+    assert (code, err) == (2, "privee: nothing is known to be lost in this ledger, so there is nothing to accept\n")
+
+
+def test_quotas_are_given_shown_and_changed(good, told):
+    good("ledger", "init")
+    plain = told("keys", "create", "plain", "--role", "consumer", "--scope", "*")
+    assert plain["quotas"] == {"releases": "1000/day", "entities": None, "share": None}
+    free = told("keys", "create", "free", "--role", "consumer", "--scope", "*", "--quota-releases", "none")
+    assert free["quotas"] == {"releases": None, "entities": None, "share": None}
+    options = ("--quota-releases", "2/hour", "--quota-entities", "500/day", "--quota-share", 0.5)
+    made = told("keys", "create", "shop", "--role", "consumer", "--scope", "*", *options)
+    assert made["quotas"] == {"releases": "2/hour", "entities": "500/day", "share": 0.5}
+    out = good("keys", "quota", made["id"], "--entities", "none", "--share", 1, "--reason", "trusted by now")
+    assert out == f"Key {made['id']} of shop has the quotas: 2/hour releases, a share of 1.\n"
+    entry = told("ledger", "log")[-1]
+    assert (entry["act"], entry["actor"], entry["reason"]) == ("key.quota", ACTOR, "trusted by now")
+    assert entry["details"]["after"] == {"releases": "2/hour", "entities": None, "share": 1.0}
+    shown = {one["name"]: one["quotas"]["releases"] for one in told("keys", "list")}
+    assert shown == {"plain": "1000/day", "free": None, "shop": "2/hour"}
+    table = " ".join(good("keys", "list").split())
+    assert "1000/day" in table
+    assert "none" in table
+
+
+def test_many_are_reset_from_a_file_or_by_key(privee, good, told):
+    good("ledger", "init")
+    made = told("keys", "create", "shop", "--role", "consumer", "--scope", "*", "--quota-share", 1)
+    with Ledger.open("sqlite:///ledger.db", read_key("ledger.key"), limits=Limits()) as opened:
+        opened.charge(Ask(["a", "b", "c d"], Price(), made["id"], "first"))
+    out = good("ledger", "reset", "--file", "-", "--reason", "consents renewed", given="a\nc d\n\n")
+    assert out == "2 entities start anew.\n"
+    assert [told("ledger", "show", "--entity", name)["releases"] for name in ("a", "b", "c d")] == [0, 1, 0]
+    Path("ids.txt").write_text("a\nnobody\n")
+    code, _, err = privee("ledger", "reset", "--file", "ids.txt", "--reason", "r")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "1 of the entities (numbers 2)" in err
+    assert told("ledger", "reset", "--of-key", made["id"], "--since", "2020-01-01", "--reason", "leaked") == {
+        "entities": 3
+    }
+    assert privee("ledger", "reset", "--of-key", made["id"], "--since", "2100-01-01", "--reason", "leaked")[0] == 2
+    acts = [(entry["act"], entry["details"]["entities"]) for entry in told("ledger", "log")[1:]]
+    assert acts == [("ledger.reset-many", 2), ("ledger.reset-many", 3)]

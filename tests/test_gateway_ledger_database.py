@@ -237,7 +237,7 @@ def test_another_key_or_another_version_is_refused(url, monkeypatch):
         Ledger.open(url, b"short", limits=FIFTY)
     Ledger.upgrade(url)
     with monkeypatch.context() as patched:
-        patched.setattr(migrate, "head", lambda: "0002")
+        patched.setattr(migrate, "head", lambda: "9998")
         with pytest.raises(PriveeError, match="run privee ledger upgrade"):
             Ledger.open(url, KEY, limits=FIFTY)
     run_all(url, "UPDATE alembic_version SET version_num = '9999'")

@@ -111,7 +111,7 @@ def demo(
         world = make_world(place, err.print)
         options = ("--defense", defense, "--releases", str(releases), "--port", str(port))
         gateway, _ = stack.enter_context(running(world, options, err.print))
-        keys = {role: world.api_key(role) for role in ("consumer", "auditor")}
+        keys = {role: world.api_key(role, quotas=None) for role in ("consumer", "auditor")}
         _show_release(gateway.ready["url"], keys["consumer"])
         _show_how_to_ask(gateway.ready["url"], keys)
         while gateway.running:
@@ -134,6 +134,7 @@ def _show_how_to_ask(url: str, keys: dict[str, str]) -> None:
     body = '{"inputs": [{"name": "entities", "shape": [1], "datatype": "BYTES", "data": ["17"]}]}'
     headers = f"-H 'Authorization: Bearer {keys['consumer']}' -H 'Content-Type: application/json'"
     print(f"curl -s {url}/v2/models/digits/infer {headers} -d '{body}'")
+    out.print("This key may be charged for 1000 releases a day; `privee keys create --quota-releases` says otherwise.")
     out.print(f"\n[bold]Look at the ledger:[/bold] {url}/ui, with the auditor's key")
     print(keys["auditor"])
     out.print(f"\nThe routes: {url}/docs. Ctrl-C ends all three processes.")

@@ -13,6 +13,10 @@ from privee.cli.output import err, out, print_json
 app = typer.Typer(help="API keys: who may ask the gateway.", no_args_is_help=True)
 
 DAY = 86_400
+KeyId = Annotated[str, typer.Argument(metavar="ID", help="The key's id; see `privee keys list`.")]
+Releases = Annotated[str | None, typer.Option(help="Most charges, such as 1000/day, or none.")]
+Entities = Annotated[str | None, typer.Option(help="Most different entities, such as 500/day, or none.")]
+Share = Annotated[str | None, typer.Option(help="Most of any entity's budget, above 0 to 1, or none.")]
 
 
 @app.command()
@@ -25,20 +29,24 @@ def create(
     scope: Annotated[list[str] | None, typer.Option(help="A model it may ask, or '*'; repeatable.")] = None,
     rate: Annotated[str, typer.Option(help="Most requests, such as 100/minute or '5/second;100/hour'.")] = "100/minute",
     expires_days: Annotated[int | None, typer.Option(min=1, help="Days it is valid; default: until revoked.")] = None,
+    quota_releases: Releases = None,
+    quota_entities: Entities = None,
+    quota_share: Share = None,
     url: Url = URL,
     key: KeyFile = KEY,
     as_json: Json = False,
 ) -> None:
-    """Make a key and print it, this once.
+    """Make a key and print it, this once. A consumer's may be charged for 1000 releases a day unless told otherwise.
 
-    Example: `privee keys create shop --role consumer --scope risk --rate 100/minute --expires-days 90`
+    Example: `privee keys create shop --role consumer --scope risk --quota-share 0.5 --expires-days 90`
     """
-    from privee.gateway.ledger.api_keys import Keys
+    from privee.gateway.ledger.api_keys import Keys, default_quotas
 
     lifetime = None if expires_days is None else expires_days * DAY
+    quotas = default_quotas(role).changed(quota_releases, quota_entities, quota_share)
     with opened(url, key) as ledger:
         keys = Keys(ledger.engine, ledger.chain_key, ledger.now)
-        record, text = keys.create(name, role, scope or (), rate, actor=actor(), expires_in=lifetime)
+        record, text = keys.create(name, role, scope or (), rate, actor=actor(), expires_in=lifetime, quotas=quotas)
     if as_json:
         print_json(record.as_dict() | {"key": text})
         return
@@ -54,25 +62,54 @@ def list_keys(url: Url = URL, key: KeyFile = KEY, as_json: Json = False) -> None
     """
     from privee.gateway.ledger.api_keys import Keys
 
-    with opened(url, key) as ledger:
+    with opened(url, key, lossy=True) as ledger:
         now = ledger.now()
         found = Keys(ledger.engine, ledger.chain_key, ledger.now).list()
     if as_json:
         print_json([one.as_dict() | {"state": one.state(now)} for one in found])
         return
     table = Table()
-    for heading in ("id", "name", "role", "scopes", "rate", "expires", "state"):
-        table.add_column(heading, overflow="fold", no_wrap=heading not in {"name", "scopes", "rate"})
+    for heading in ("id", "name", "role", "scopes", "rate", "quotas", "expires", "state"):
+        foldable = heading in {"name", "scopes", "rate", "quotas"}
+        table.add_column(heading, overflow="fold", no_wrap=not foldable, min_width=8 if heading == "quotas" else None)
     for one in found:
         expires = "never" if one.expires_at is None else when(one.expires_at)[:10]
-        texts = (one.id, one.name, one.role, ", ".join(one.scopes), one.rate, expires, one.state(now))
+        scopes, quotas = ", ".join(one.scopes), str(one.quotas)
+        texts = (one.id, one.name, one.role, scopes, one.rate, quotas, expires, one.state(now))
         table.add_row(*map(plain, texts))
     out.print(table, markup=False)
 
 
 @app.command()
+def quota(
+    key_id: KeyId,
+    reason: Annotated[str, typer.Option(help="Why, for the log.")],
+    releases: Releases = None,
+    entities: Entities = None,
+    share: Share = None,
+    url: Url = URL,
+    key: KeyFile = KEY,
+    as_json: Json = False,
+) -> None:
+    """Change what a key may use up; quotas that are not given stay as they are, and what it has used stays counted.
+
+    Example: `privee keys quota 1f2e3d4c --releases 5000/day --share none --reason "a larger batch every night"`
+    """
+    from privee.gateway.ledger.api_keys import Keys
+
+    wishes = {"releases": releases, "entities": entities, "share": share}
+    with opened(url, key) as ledger:
+        keys = Keys(ledger.engine, ledger.chain_key, ledger.now)
+        record = keys.set_quotas(key_id, reason, actor=actor(), **wishes)
+    if as_json:
+        print_json(record.as_dict())
+        return
+    tell(f"Key {record.id} of {record.name} has the quotas: {record.quotas}.")
+
+
+@app.command()
 def revoke(
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id; see `privee keys list`.")],
+    key_id: KeyId,
     reason: Annotated[str, typer.Option(help="Why, for the log.")],
     url: Url = URL,
     key: KeyFile = KEY,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from privee.cli.output import out, print_json
+from privee.cli.output import err, out, print_json
 from privee.defenses.keys import read_key
 from privee.errors import PriveeError
 
@@ -27,7 +27,6 @@ app = typer.Typer(help="The ledger: what was given away, and who changed what.",
 
 Url = Annotated[str, typer.Option("--url", envvar="PRIVEE_LEDGER_URL", help="Database: SQLite or PostgreSQL.")]
 KeyFile = Annotated[Path, typer.Option("--key", envvar="PRIVEE_LEDGER_KEY", help="File with the ledger's secret key.")]
-Entity = Annotated[str, typer.Option("--entity", help="Its id; - reads it from standard input.")]
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 URL, KEY = "sqlite:///ledger.db", Path("ledger.key")
 BROKEN = 1
@@ -84,7 +83,7 @@ def verify(
     from privee.gateway.ledger.audit_chain import Chain, parse_expect
 
     kept = None if expect is None else parse_expect(expect)
-    with opened(url, key) as ledger:
+    with opened(url, key, lossy=True) as ledger:
         found = Chain(ledger.engine, ledger.chain_key).verify(kept)
     if as_json:
         print_json(asdict(found))
@@ -106,7 +105,7 @@ def show(
 
     Example: `privee ledger show --entity - < id.txt`
     """
-    with opened(url, key) as ledger:
+    with opened(url, key, lossy=True) as ledger:
         if entity is not None:
             _show_entity(ledger.spent(_id(entity)), as_json)
             return
@@ -120,20 +119,61 @@ def show(
 
 @app.command()
 def reset(
-    entity: Entity,
     reason: Annotated[str, typer.Option(help="Why, for the log.")],
+    entity: Annotated[str | None, typer.Option(help="Its id; - reads it from standard input.")] = None,
+    file: Annotated[str | None, typer.Option(help="Many: a file with one id per line; - is standard input.")] = None,
+    of_key: Annotated[
+        str | None, typer.Option(metavar="KEY_ID", help="All that this API key was charged for ...")
+    ] = None,
+    since: Annotated[datetime | None, typer.Option(help="... since this time (UTC).")] = None,
     url: Url = URL,
     key: KeyFile = KEY,
     as_json: Json = False,
 ) -> None:
-    """Let an entity start anew. What it gave away in its lifetime stays on record, and the reset is logged.
+    """Let entities start anew, all or none. What they gave away in their lifetime stays on record; it is logged.
 
     Example: `privee ledger reset --entity - --reason "consent renewed" < id.txt`
+
+    What a key was charged for is written down for keys with a quota of entities or a share, from when they had it.
     """
+    if sum(given is not None for given in (entity, file, of_key)) != 1 or (since and of_key is None):
+        raise PriveeError("say which: --entity ID, --file FILE, or --of-key KEY_ID with or without --since TIME")
     with opened(url, key) as ledger:
-        name = _id(entity)
-        ledger.reset(name, reason=reason, actor=actor())
-        _show_entity(ledger.spent(name), as_json)
+        if entity is not None:
+            name = _id(entity)
+            ledger.reset(name, reason=reason, actor=actor())
+            _show_entity(ledger.spent(name), as_json)
+            return
+        if of_key is not None:
+            start = 0 if since is None else int(since.replace(tzinfo=UTC).timestamp())
+            count = ledger.reset_charged_by(of_key, since=start, reason=reason, actor=actor())
+        else:
+            count = ledger.reset_many(_ids(str(file)), reason=reason, actor=actor())
+    print_json({"entities": count}) if as_json else tell(f"{count:,} entities start anew.")
+
+
+@app.command("accept-loss")
+def accept_loss(
+    reason: Annotated[str, typer.Option(help="Why, for the log.")],
+    spend_all: Annotated[bool, typer.Option("--spend-all", help="Every entity in it counts as spent.")] = False,
+    url: Url = URL,
+    key: KeyFile = KEY,
+    as_json: Json = False,
+) -> None:
+    """Go on with a ledger that has lost counts, such as an old copy. Put back a newer one instead, if there is one.
+
+    Example: `privee ledger accept-loss --spend-all --reason "disk failed, copy of Sunday put back"`
+
+    Who was asked about in what is lost, nobody knows. With --spend-all entities in the ledger are refused until they
+    are reset or their window ends; those that are first in what is lost are not in it, and start from nothing.
+    """
+    with opened(url, key, lossy=True) as ledger:
+        lost = ledger.lost
+        ledger.accept_loss(reason=reason, actor=actor(), spend_all=spend_all)
+    if as_json:
+        print_json({"url": _shown(url), "lost": lost, "spend_all": spend_all})
+        return
+    tell(f"Accepted and logged: {_shown(url)} can be used again.")
 
 
 @app.command()
@@ -149,7 +189,7 @@ def log(
     """
     from privee.gateway.ledger.audit_chain import Chain
 
-    with opened(url, key) as ledger:
+    with opened(url, key, lossy=True) as ledger:
         found = [entry.as_dict() for entry in Chain(ledger.engine, ledger.chain_key).entries(last)]
     if as_json:
         print_json(found)
@@ -164,12 +204,14 @@ def log(
 
 
 @contextlib.contextmanager
-def opened(url: str, key: Path) -> Iterator[Ledger]:
-    """The ledger, closed afterwards. No limits are set: nothing is charged here."""
+def opened(url: str, key: Path, *, lossy: bool = False) -> Iterator[Ledger]:
+    """The ledger, closed afterwards. No limits are set: nothing is charged here. `lossy`: as in `Ledger.open`."""
     from privee.gateway.ledger.ledger import Ledger
     from privee.gateway.ledger.limits import Limits
 
-    with Ledger.open(url, read_key(key), limits=Limits()) as ledger:
+    with Ledger.open(url, read_key(key), limits=Limits(), lossy=lossy) as ledger:
+        if ledger.lost:
+            err.print(f"Note: {ledger.lost}", markup=False, soft_wrap=True)
         yield ledger
 
 
@@ -225,3 +267,12 @@ def _id(given: str) -> str:
     if not entity:
         raise PriveeError("give the entity's id, or - and the id on standard input")
     return entity
+
+
+def _ids(file: str) -> list[str]:
+    """One id per line; empty lines are left out."""
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise PriveeError(f"cannot read {file} as UTF-8 text with one id per line") from None
+    return [line for line in text.splitlines() if line]

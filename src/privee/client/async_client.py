@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -69,6 +69,16 @@ class AsyncClient:
     async def reset(self, entity: str | int, *, reason: str) -> dict[str, Any]:
         return await self._run(self._session.plain(calls.reset(entity, reason)))
 
+    async def reset_many(
+        self,
+        entities: Sequence[str | int] | None = None,
+        *,
+        key_id: str | None = None,
+        since: int | None = None,
+        reason: str,
+    ) -> int:
+        return await self._run(self._session.plain(calls.reset_many(entities, key_id, since, reason)))
+
     async def close(self) -> None:
         await self._http.aclose()
 
@@ -104,9 +114,14 @@ class AsyncKeys:
         scopes: Sequence[str] | None = None,
         rate: str | None = None,
         expires_days: int | None = None,
+        quotas: Mapping[str, Any] | None = None,
     ) -> NewKey:
-        call = calls.create_key(name, role=role, scopes=scopes, rate=rate, expires_days=expires_days)
+        wanted = {"role": role, "rate": rate, "expires_days": expires_days, "quotas": quotas}
+        call = calls.create_key(name, scopes=scopes, **wanted)
         return await self._client._run(self._client._session.plain(call))
+
+    async def set_quotas(self, key_id: str, *, reason: str, **quotas: Any) -> dict[str, Any]:
+        return await self._client._run(self._client._session.plain(calls.set_quotas(key_id, reason, quotas)))
 
     async def revoke(self, key_id: str, *, reason: str) -> dict[str, Any]:
         return await self._client._run(self._client._session.plain(calls.revoke_key(key_id, reason)))

@@ -141,15 +141,32 @@ def create_key(name: str, *, scopes: Iterable[str] | None, **wanted: Any) -> Cal
 
 def revoke_key(key_id: str, reason: str) -> Call[dict[str, Any]]:
     """Revoke a key."""
-    if not re.fullmatch(r"[0-9a-f]{8}", key_id, re.ASCII):  # a whole key, perhaps: it must not go into an address
-        raise PriveeError("a key's id has 8 hexadecimal digits: the part between the two underscores")
-    return Call("POST", f"/admin/keys/{key_id}/revoke", {"reason": reason}, replies.read_record, DONE)
+    return Call("POST", f"{_key(key_id)}/revoke", {"reason": reason}, replies.read_record, DONE)
+
+
+def set_quotas(key_id: str, reason: str, quotas: Mapping[str, Any]) -> Call[dict[str, Any]]:
+    """Change what a key may use up."""
+    return Call("POST", f"{_key(key_id)}/quotas", {"reason": reason, **quotas}, replies.read_record, DONE)
 
 
 def reset(entity: str | int, reason: str) -> Call[dict[str, Any]]:
     """Let an entity start from nothing again."""
     body = {"entity": _entity(entity, 0), "reason": reason}
     return Call("POST", "/admin/entities/reset", body, replies.read_record, DONE)
+
+
+def reset_many(entities: Iterable[str | int] | None, key_id: str | None, since: int | None, reason: str) -> Call[int]:
+    """The same for many."""
+    ids = None if entities is None else [_entity(entity, position) for position, entity in enumerate(entities)]
+    given = {"entities": ids, "key_id": key_id, "since": since}
+    body = {"reason": reason} | {what: value for what, value in given.items() if value is not None}
+    return Call("POST", "/admin/entities/reset-many", body, lambda answer: int(answer["entities"]), DONE)
+
+
+def _key(key_id: str) -> str:
+    if not re.fullmatch(r"[0-9a-f]{8}", key_id, re.ASCII):  # a whole key, perhaps: it must not go into an address
+        raise PriveeError("a key's id has 8 hexadecimal digits: the part between the two underscores")
+    return f"/admin/keys/{key_id}"
 
 
 def _model(name: str) -> str:

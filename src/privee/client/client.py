@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -101,6 +101,17 @@ class Client:
         """Let an entity be asked about again; what it gave away is not taken back (administrators)."""
         return self._run(self._session.plain(calls.reset(entity, reason)))
 
+    def reset_many(
+        self,
+        entities: Sequence[str | int] | None = None,
+        *,
+        key_id: str | None = None,
+        since: int | None = None,
+        reason: str,
+    ) -> int:
+        """The same for many, or for all that a key was charged for since a time, all or none; tells how many."""
+        return self._run(self._session.plain(calls.reset_many(entities, key_id, since, reason)))
+
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
@@ -138,10 +149,19 @@ class Keys:
         scopes: Sequence[str] | None = None,
         rate: str | None = None,
         expires_days: int | None = None,
+        quotas: Mapping[str, Any] | None = None,
     ) -> NewKey:
-        """Make a key; `.text` is to be had only now. What is left out is up to the gateway."""
-        call = calls.create_key(name, role=role, scopes=scopes, rate=rate, expires_days=expires_days)
+        """Make a key; `.text` is to be had only now. What is left out is up to the gateway.
+
+        `quotas`: such as {"releases": "1000/day", "entities": "500/day", "share": 0.5}; "none" is no quota.
+        """
+        wanted = {"role": role, "rate": rate, "expires_days": expires_days, "quotas": quotas}
+        call = calls.create_key(name, scopes=scopes, **wanted)
         return self._client._run(self._client._session.plain(call))
+
+    def set_quotas(self, key_id: str, *, reason: str, **quotas: Any) -> dict[str, Any]:
+        """Change quotas (`releases`, `entities`, `share`); what is not given stays, "none" takes one away."""
+        return self._client._run(self._client._session.plain(calls.set_quotas(key_id, reason, quotas)))
 
     def revoke(self, key_id: str, *, reason: str) -> dict[str, Any]:
         """Revoke a key, for good."""

@@ -47,6 +47,19 @@ class Refused(GatewayError):  # noqa: N818
         self.positions: tuple[int, ...] = tuple(details.get("positions", ()))
 
 
+class QuotaReached(Refused):
+    """This key's own quota does not cover it, though its entities could bear it. Nothing was charged.
+
+    Attributes:
+        quota: which: "releases", "entities" or "share".
+        retry_after: seconds until it starts anew; None if waiting does not help.
+    """
+
+    def __init__(self, words: str, details: Mapping[str, Any], retry_after: float | None, **about: Any) -> None:
+        super().__init__(words, details, **about)
+        self.quota, self.retry_after = str(details.get("quota", "")), retry_after
+
+
 class RateLimited(GatewayError):  # noqa: N818
     """This key asks too often; `retry_after` seconds (None: the gateway did not say). Nothing was charged."""
 

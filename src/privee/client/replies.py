@@ -14,6 +14,7 @@ from privee.client.errors import (
     GatewayUnavailable,
     NotAllowed,
     PartyFailed,
+    QuotaReached,
     RateLimited,
     Refused,
     UnknownEntity,
@@ -64,6 +65,8 @@ def error_of(reply: Reply, *, effect: str, request_id: str) -> GatewayError:
     about: dict[str, Any] = {"status": status, "code": code, "request_id": request_id}
     if code == "ledger":
         return Refused(words, _details(problem.get("refused")), **about)
+    if code == "quota":
+        return QuotaReached(words, _details(problem.get("refused")), reply.retry_after, **about)
     if code == "unknown-entity":
         return UnknownEntity(words, _positions(problem.get("positions")), **about)
     if status == 429:
@@ -132,7 +135,7 @@ def _unavailable(words: str, effect: str, about: dict[str, Any]) -> GatewayUnava
 def _details(refused: Any) -> dict[str, Any]:
     given = refused if isinstance(refused, dict) else {}
     numbers = {name: given[name] for name in ("asked", "spent", "limit") if isinstance(given.get(name), dict)}
-    return numbers | {"positions": _positions(given.get("positions"))}
+    return numbers | {"positions": _positions(given.get("positions")), "quota": _one_line(given.get("quota"))}
 
 
 def _positions(given: Any) -> list[int]:

@@ -13,6 +13,7 @@ from privee.gateway.ledger.api_keys import Keys, Role
 from privee.gateway.ledger.files import key_file
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.limits import Limits
+from privee.gateway.ledger.quotas import UNLIMITED, Quotas
 from privee.gateway.parties.certificates import init_certificates
 from privee.gateway.processes import ServerProcess, start_party
 from privee.vfl.experiment import partition_of, train_run
@@ -59,11 +60,19 @@ class World:
         """The ledger's secret key."""
         return self.folder / "ledger.key"
 
-    def api_key(self, role: Role, *, name: str = "demo", rate: str = "100000/minute", url: str | None = None) -> str:
-        """A new key for this role."""
-        ledger = Ledger.open(url or self.ledger_url, read_key(self.ledger_key), limits=Limits())
-        with ledger:
-            return Keys(ledger.engine, ledger.chain_key, ledger.now).create(name, role, ["*"], rate, actor="demo").text
+    def api_key(
+        self,
+        role: Role,
+        *,
+        name: str = "demo",
+        rate: str = "100000/minute",
+        url: str | None = None,
+        quotas: Quotas | None = UNLIMITED,
+    ) -> str:
+        """A new key for this role; `quotas` None are those that any new key has."""
+        with Ledger.open(url or self.ledger_url, read_key(self.ledger_key), limits=Limits()) as ledger:
+            keys = Keys(ledger.engine, ledger.chain_key, ledger.now)
+            return keys.create(name, role, ["*"], rate, actor="demo", quotas=quotas).text
 
     def party(self, name: str, listen: str = "127.0.0.1:0") -> ServerProcess:
         """Start one party."""

@@ -62,7 +62,7 @@ class Inference:
             PriveeError: the defense could not handle these scores; that was counted.
         """
         release_id = secrets.token_hex(16)
-        if self.counter and self._worth_asking(query.entities):
+        if self.counter and self._worth_asking(query.entities, key_id):
             await self._refuse_early(self.counter, Ask(query.entities, self.price, key_id, release_id))
         embeddings = await self.channel.embeddings(query.entities, query.columns)
         scores = self.model.scores(embeddings)
@@ -85,32 +85,32 @@ class Inference:
         try:
             return await self.counter.charge(ask)
         except Refused as refusal:
-            self._remember(refusal, ask.entities)
+            self._remember(refusal, ask.entities, ask.key_id)
             raise
 
-    async def quote(self, entities: Sequence[str]) -> Quote:
-        """What a query about these entities would cost, and whether it would be answered."""
+    async def quote(self, entities: Sequence[str], key_id: str) -> Quote:
+        """What a query about these entities would cost, and whether this key would be answered."""
         if self.counter is None:
             raise RuntimeError("answers are not counted")
-        return await self.counter.read(self.counter.ledger.price, entities, self.price)
+        return await self.counter.read(self.counter.ledger.price, entities, self.price, key_id)
 
-    def _worth_asking(self, entities: Sequence[str]) -> bool:
-        """Whether to price before the parties are asked: a batch, or an entity that was refused lately.
+    def _worth_asking(self, entities: Sequence[str], key_id: str) -> bool:
+        """Whether to price before the parties are asked: a batch, or an entity or a key that was refused lately.
 
         One entity that was not is most likely answered, and waits for the ledger once. With repeatable draws what is
         spent may still be answered, for nothing.
         """
-        return not self.repeatable and (len(entities) > 1 or entities[0] in self._spent)
+        return not self.repeatable and (len(entities) > 1 or not self._spent.isdisjoint((entities[0], key_id)))
 
-    def _remember(self, refusal: Refused, entities: Sequence[str]) -> None:
+    def _remember(self, refusal: Refused, entities: Sequence[str], key_id: str) -> None:
         if len(self._spent) >= MOST_SPENT:
             self._spent.clear()
-        self._spent.update(entities[place] for place in refusal.positions)
+        self._spent.update([entities[place] for place in refusal.positions] or [key_id])
 
     async def _refuse_early(self, counter: Counter, ask: Ask) -> None:
         """Spare the parties what will be refused. Whether it fits is decided by the charge, once all is ready."""
-        if (await self.quote(ask.entities)).allowed:
-            self._spent.difference_update(ask.entities)
+        if (await self.quote(ask.entities, ask.key_id)).allowed:
+            self._spent.difference_update([*ask.entities, ask.key_id])
             return
         refusal = await counter.read(counter.ledger.refuse, ask)
         if refusal is not None:

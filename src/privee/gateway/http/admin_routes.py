@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Request
 from pydantic import FailFast, Field
 
+from privee.errors import PriveeError
 from privee.gateway.http.access import Key, allow
 from privee.gateway.http.bodies import BoundedRoute
 from privee.gateway.http.ledger_routes import EntityId
 from privee.gateway.http.problems import DOCUMENTED
 from privee.gateway.http.protocol import Strict
-from privee.gateway.ledger.api_keys import DEFAULT_RATE, KeyRecord, Role
+from privee.gateway.ledger.api_keys import DEFAULT_RATE, KeyRecord, Role, default_quotas
 from privee.gateway.service import Service
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -37,6 +38,17 @@ router = APIRouter(
 )
 
 
+class QuotaWishes(Strict):
+    """What a key may use up: charges and different entities per time, and the share of any entity's budget.
+
+    "none" is no quota; what is left out stays as it is, or as new keys have it.
+    """
+
+    releases: Annotated[str | None, Field(max_length=64)] = None
+    entities: Annotated[str | None, Field(max_length=64)] = None
+    share: float | Literal["none"] | None = None
+
+
 class NewKey(Strict):
     """Whose key, and what for."""
 
@@ -45,11 +57,27 @@ class NewKey(Strict):
     scopes: Annotated[list[Short], Field(max_length=100), FailFast()] = Field(default_factory=list)
     rate: Annotated[str, Field(max_length=64)] = DEFAULT_RATE
     expires_days: Annotated[int | None, Field(ge=1, le=36500)] = None
+    quotas: QuotaWishes = QuotaWishes()
+
+
+class NewQuotas(QuotaWishes):
+    """Other quotas, and why."""
+
+    reason: Reason
 
 
 class Why(Strict):
     """Why."""
 
+    reason: Reason
+
+
+class ResetMany(Strict):
+    """Which entities start from nothing again: these, or all that a key was charged for since a time; and why."""
+
+    entities: Annotated[list[EntityId], Field(max_length=100_000)] | None = None
+    key_id: Annotated[str, Field(max_length=64)] | None = None
+    since: Annotated[int, Field(ge=0, lt=1 << 62)] = 0
     reason: Reason
 
 
@@ -73,8 +101,21 @@ async def create_key(request: Request, body: NewKey, key: Key) -> dict[str, Any]
     service: Service = request.app.state.service
     life = None if body.expires_days is None else body.expires_days * DAY
     wanted = (body.name, body.role, body.scopes, body.rate)
-    made = await service.read(partial(service.keys.create, *wanted, actor=_actor(key), expires_in=life))
+    quotas = default_quotas(body.role).changed(**body.quotas.model_dump())
+    more: dict[str, Any] = {"actor": _actor(key), "expires_in": life, "quotas": quotas}
+    made = await service.read(partial(service.keys.create, *wanted, **more))
     return made.record.as_dict() | {"key": made.text}
+
+
+@router.post("/keys/{key_id}/quotas", operation_id="set_quotas")
+async def set_quotas(
+    request: Request, key_id: Annotated[str, Path(max_length=64)], body: NewQuotas, key: Key
+) -> dict[str, Any]:
+    """Change what a key may use up; what it has used stays counted."""
+    service: Service = request.app.state.service
+    wishes = body.model_dump(exclude={"reason"})
+    changed = partial(service.keys.set_quotas, key_id, body.reason, actor=_actor(key), **wishes)
+    return (await service.read(changed)).as_dict()
 
 
 @router.post("/keys/{key_id}/revoke", operation_id="revoke_key")
@@ -93,6 +134,23 @@ async def reset_entity(request: Request, body: Reset, key: Key) -> dict[str, Any
     service: Service = request.app.state.service
     await service.read(partial(service.ledger.reset, body.entity, reason=body.reason, actor=_actor(key)))
     return await service.read(service.spending, body.entity)
+
+
+@router.post("/entities/reset-many", operation_id="reset_entities")
+async def reset_entities(request: Request, body: ResetMany, key: Key) -> dict[str, Any]:
+    """Let many entities be asked about again, all or none, with one reason; `since` is in seconds since 1970.
+
+    What a key was charged for is written down for keys with a quota of entities or a share, from when they had it.
+    """
+    service: Service = request.app.state.service
+    act = {"reason": body.reason, "actor": _actor(key)}
+    if (body.entities is None) == (body.key_id is None):
+        raise PriveeError("give either entities or a key_id")
+    if body.entities is not None:
+        work = partial(service.ledger.reset_many, body.entities, **act)
+    else:
+        work = partial(service.ledger.reset_charged_by, str(body.key_id), since=body.since, **act)
+    return {"entities": await service.read(work)}
 
 
 def _actor(key: KeyRecord) -> str:

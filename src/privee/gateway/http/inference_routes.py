@@ -135,6 +135,6 @@ async def price(request: Request, model: ModelName, body: InferRequest, key: Key
     if service.inference.counter is None:
         raise Denied(404, "not-found", "answers are not counted here")
     query = read_query(body, max_entities=service.settings.max_entities)
-    quote = await service.inference.quote(query.entities)
+    quote = await service.inference.quote(query.entities, key.id)
     found = {name: getattr(quote, name) for name in ("allowed", "asked", "spent", "remaining", "positions")}
     return found | {"limit": service.ledger.limits.as_dict()}

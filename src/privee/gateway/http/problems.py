@@ -25,7 +25,7 @@ DOCUMENTED: dict[int | str, dict[str, Any]] = {
     405: {"model": Problem, "description": "This address takes another method."},
     408: {"model": Problem, "description": "The request's body did not arrive in time."},
     413: {"model": Problem, "description": "The request is too large."},
-    429: {"model": Refusal, "description": "The ledger or the key's rate limit refuses."},
+    429: {"model": Refusal, "description": "The ledger, the key's quota or its rate limit refuses."},
     502: {"model": Problem, "description": "A party does not serve this model."},
     503: {"model": Problem, "description": "A party or the ledger cannot be reached; nothing was released."},
     504: {"model": Problem, "description": "A party did not answer in time; nothing was released."},
@@ -65,9 +65,11 @@ async def _denied(request: Request, error: Any) -> Response:
 
 
 async def _refused(request: Request, error: Any) -> Response:
-    request.app.state.metrics.refusals.labels("ledger").inc()
-    details = {"asked": error.asked, "spent": error.spent, "limit": error.limit, "positions": list(error.positions)}
-    return problem(429, "ledger", str(error), refused=details)
+    request.app.state.metrics.refusals.labels(error.code).inc()
+    answer = problem(429, error.code, str(error), refused=error.details())
+    if error.retry_after is not None:
+        answer.headers["retry-after"] = str(max(error.retry_after, 1))
+    return answer
 
 
 async def _party(request: Request, error: Any) -> Response:

@@ -17,7 +17,8 @@ import sqlalchemy as sa
 from privee.errors import PriveeError
 from privee.gateway.ledger.audit_chain import REASON, append, check_text
 from privee.gateway.ledger.clock import SteadyClock
-from privee.gateway.ledger.schema import api_keys
+from privee.gateway.ledger.quotas import FOR_CONSUMERS, UNLIMITED, Quotas
+from privee.gateway.ledger.schema import api_keys, quotas
 from privee.gateway.ledger.trouble import clear_errors
 
 Role = Literal["consumer", "auditor", "administrator"]
@@ -40,6 +41,7 @@ class KeyRecord(NamedTuple):
     created_at: int
     expires_at: int | None
     revoked_at: int | None
+    quotas: Quotas = UNLIMITED
 
     def may_ask(self, model: str) -> bool:
         """Whether this key is for predictions of that model."""
@@ -53,7 +55,7 @@ class KeyRecord(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return self._asdict() | {"scopes": list(self.scopes)}
+        return self._asdict() | {"scopes": list(self.scopes), "quotas": self.quotas.as_dict()}
 
 
 class NewKey(NamedTuple):
@@ -77,6 +79,7 @@ class Wanted:
             have all by default.
         rate: requests per time, such as "100/minute" or "5/second;100/hour".
         expires_in: seconds; None is never.
+        quotas: what it may use up; None is 1000 releases a day for a consumer, and none for roles that get no releases.
     """
 
     name: str
@@ -84,6 +87,7 @@ class Wanted:
     scopes: Sequence[str] = ()
     rate: str = DEFAULT_RATE
     expires_in: int | None = None
+    quotas: Quotas | None = None
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
@@ -93,6 +97,8 @@ class Wanted:
         object.__setattr__(self, "name", check_text(self.name, "a key's name", NAME))
         object.__setattr__(self, "scopes", _check_scopes(self.role, self.scopes))
         object.__setattr__(self, "rate", check_rate(self.rate))
+        if self.quotas is None:
+            object.__setattr__(self, "quotas", default_quotas(self.role))
 
 
 class Keys:
@@ -117,9 +123,10 @@ class Keys:
         *,
         actor: str,
         expires_in: int | None = None,
+        quotas: Quotas | None = None,
     ) -> NewKey:
         """Make a key, see `Wanted`. An administrative act."""
-        wanted = Wanted(name, role, scopes, rate, expires_in)
+        wanted = Wanted(name, role, scopes, rate, expires_in, quotas)
         with clear_errors(), self._engine.begin() as connection:
             return create_key(connection, self._chain_key, wanted, actor=actor, now=int(self._clock()))
 
@@ -127,6 +134,11 @@ class Keys:
         """From now on this key is not found. An administrative act."""
         with clear_errors(), self._engine.begin() as connection:
             return revoke_key(connection, self._chain_key, key_id, reason, actor=actor, now=int(self._clock()))
+
+    def set_quotas(self, key_id: str, reason: str, *, actor: str, **wishes: Any) -> KeyRecord:
+        """Change a key's quotas, see `Quotas.changed`; what it has used stays counted. An administrative act."""
+        with clear_errors(), self._engine.begin() as connection:
+            return set_quotas(connection, self._chain_key, key_id, wishes, reason, actor=actor, now=int(self._clock()))
 
     def find(self, text: str) -> KeyRecord | None:
         """The active key with this text."""
@@ -136,7 +148,7 @@ class Keys:
     def list(self) -> tuple[KeyRecord, ...]:
         """All keys, expired and revoked ones too, oldest first."""
         with clear_errors(), self._reading.connect() as connection:
-            rows = connection.execute(sa.select(api_keys).order_by(api_keys.c.created_at, api_keys.c.id))
+            rows = connection.execute(_SELECT.order_by(api_keys.c.created_at, api_keys.c.id))
             return tuple(map(_record, rows.mappings()))
 
 
@@ -144,11 +156,16 @@ def create_key(connection: sa.Connection, chain_key: bytes, wanted: Wanted, *, a
     """Store a new key and log it, in the caller's transaction."""
     expires = None if wanted.expires_in is None else now + wanted.expires_in
     scopes = tuple(wanted.scopes)
-    record = KeyRecord(_free_id(connection), wanted.name, wanted.role, scopes, wanted.rate, now, expires, None)
+    given = (wanted.name, wanted.role, scopes, wanted.rate, now, expires, None, wanted.quotas or UNLIMITED)
+    record = KeyRecord(_free_id(connection), *given)
     secret = secrets.token_urlsafe(32)
     row = record._asdict() | {"scopes": json.dumps(scopes), "secret_hash": _hash(secret)}
+    del row["quotas"]
     connection.execute(sa.insert(api_keys).values(row))
-    details = {"name": record.name, "role": record.role, "scopes": scopes, "rate": record.rate, "expires_at": expires}
+    if record.quotas != UNLIMITED:
+        _store_quotas(connection, record.id, record.quotas)
+    told = {"name": record.name, "role": record.role, "scopes": scopes, "rate": record.rate, "expires_at": expires}
+    details = told | {"quotas": record.quotas.as_dict()}
     append(connection, chain_key, at=now, actor=actor, act="key.create", subject=record.id, reason="", details=details)
     return NewKey(record, f"privee_{record.id}_{secret}")
 
@@ -158,21 +175,59 @@ def revoke_key(
 ) -> KeyRecord:
     """Revoke a key and log it, in the caller's transaction."""
     reason = check_text(reason, "the reason", REASON)
-    if not re.fullmatch(r"[0-9a-f]{8}", key_id):  # it may be a whole key, pasted by mistake: do not repeat it
-        raise PriveeError("a key's id has 8 hexadecimal digits; `privee keys list` shows it")
+    check_id(key_id)
     held = sa.update(api_keys).where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None))
-    row = connection.execute(held.values(revoked_at=now).returning(api_keys)).mappings().one_or_none()
-    if row is None:
+    if connection.execute(held.values(revoked_at=now)).rowcount == 0:
         raise PriveeError(f"no key with the id {key_id} is left to revoke; `privee keys list` shows all")
     append(connection, chain_key, at=now, actor=actor, act="key.revoke", subject=key_id, reason=reason, details={})
-    return _record(row)
+    return _record(connection.execute(_SELECT.where(api_keys.c.id == key_id)).mappings().one())
+
+
+def set_quotas(
+    connection: sa.Connection,
+    chain_key: bytes,
+    key_id: str,
+    wishes: Mapping[str, Any],
+    reason: str,
+    *,
+    actor: str,
+    now: int,
+) -> KeyRecord:
+    """Change a key's quotas and log it, in the caller's transaction."""
+    reason = check_text(reason, "the reason", REASON)
+    query = _SELECT.where(api_keys.c.id == check_id(key_id)).with_for_update(of=api_keys)
+    row = connection.execute(query).mappings().one_or_none()
+    if row is None or row["revoked_at"] is not None:
+        raise PriveeError(f"no key with the id {key_id} is in use; `privee keys list` shows all")
+    before = _record(row)
+    after = before.quotas.changed(**wishes)
+    if after == before.quotas:
+        raise PriveeError(f"that changes nothing: the quotas of key {key_id} are {before.quotas}")
+    changed = connection.execute(sa.update(quotas).where(quotas.c.key_id == key_id).values(after.columns()))
+    if changed.rowcount == 0:
+        _store_quotas(connection, key_id, after)
+    details = {"before": before.quotas.as_dict(), "after": after.as_dict()}
+    append(connection, chain_key, at=now, actor=actor, act="key.quota", subject=key_id, reason=reason, details=details)
+    return before._replace(quotas=after)
+
+
+def default_quotas(role: Role) -> Quotas:
+    """Of a new key; roles that get no releases need none."""
+    return FOR_CONSUMERS if role == "consumer" else UNLIMITED
+
+
+def check_id(key_id: str) -> str:
+    """A key's id; it may be a whole key, pasted by mistake, and is not repeated then."""
+    if not re.fullmatch(r"[0-9a-f]{8}", key_id):
+        raise PriveeError("a key's id has 8 hexadecimal digits; `privee keys list` shows it")
+    return key_id
 
 
 def find_key(connection: sa.Connection, text: str, now: int) -> KeyRecord | None:
     """The active key with this text. How much of a secret is right does not show in the time; ids are no secret."""
     match = _TEXT.fullmatch(text)
     key_id, secret = match.groups() if match else ("", "")
-    rows = connection.execute(sa.select(api_keys).where(api_keys.c.id == key_id))
+    rows = connection.execute(_SELECT.where(api_keys.c.id == key_id))
     row = rows.mappings().one_or_none() or _NOBODY
     same = hmac.compare_digest(_hash(secret), row["secret_hash"])
     record = _record(row)
@@ -180,15 +235,24 @@ def find_key(connection: sa.Connection, text: str, now: int) -> KeyRecord | None
     return record if same and active and record.id else None
 
 
+_SELECT = sa.select(api_keys, *(quotas.c[name].label(f"quota_{name}") for name in UNLIMITED.columns())).outerjoin_from(
+    api_keys, quotas, quotas.c.key_id == api_keys.c.id
+)
 _NOBODY: Mapping[str, Any] = KeyRecord("", "", "consumer", (), "", 0, None, None)._asdict() | {
     "scopes": "[]",
     "secret_hash": bytes(32),
+    **{f"quota_{name}": None for name in UNLIMITED.columns()},
 }
 
 
-def _record(row: Mapping[str, Any] | sa.RowMapping) -> KeyRecord:
-    values = {name: row[name] for name in KeyRecord._fields}
-    return KeyRecord(**values | {"scopes": tuple(json.loads(row["scopes"]))})
+def _record(row: Any) -> KeyRecord:
+    values = {name: row[name] for name in KeyRecord._fields if name != "quotas"}
+    return KeyRecord(**values | {"scopes": tuple(json.loads(row["scopes"])), "quotas": Quotas.of_row(row)})
+
+
+def _store_quotas(connection: sa.Connection, key_id: str, wanted: Quotas) -> None:
+    unused = dict.fromkeys(("used_releases", "releases_since", "used_entities", "entities_since"), 0)
+    connection.execute(sa.insert(quotas).values(key_id=key_id, **wanted.columns(), **unused))
 
 
 def _hash(secret: str) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from privee.errors import PriveeError
 from privee.gateway.ledger.limits import CAP, Price
@@ -68,6 +69,9 @@ class Refused(PriveeError):  # noqa: N818 - an answer, not an error
         positions: places in `entities` of all that do not fit.
     """
 
+    code = "ledger"
+    retry_after: int | None = None
+
     def __init__(
         self,
         *,
@@ -80,8 +84,49 @@ class Refused(PriveeError):  # noqa: N818 - an answer, not an error
         sides = (
             f"{words} {_plain(values)}" for words, values in (("asked", asked), ("spent", spent), ("limit", limit))
         )
+        super().__init__(f"{self._what()} ({'; '.join(sides)})")
+
+    def details(self) -> dict[str, Any]:
+        """For programs."""
+        sides = {"asked": self.asked, "spent": self.spent, "limit": self.limit}
+        return sides | {"positions": list(self.positions)}
+
+    def _what(self) -> str:
         count = f"{len(self.positions)} entit{'y' if len(self.positions) == 1 else 'ies'}"
-        super().__init__(f"{count} would give away more than allowed ({'; '.join(sides)})")
+        return f"{count} would give away more than allowed"
+
+
+class OverQuota(Refused):
+    """An ask that the key's own quota does not cover, though its entities could bear it; nothing of it was charged.
+
+    Attributes:
+        quota: which: releases, entities or share.
+        allowed: as it was written, such as "1000/day".
+        asked, spent, limit: in its numbers, by this key alone.
+        positions: of a share, the entities of which it has used up too much.
+        retry_after: seconds until it starts anew; None if waiting does not help.
+    """
+
+    code = "quota"
+
+    def __init__(self, quota: str, allowed: str, *, retry_after: int | None, **sides: Any) -> None:
+        self.quota, self.allowed, self.retry_after = quota, allowed, retry_after
+        super().__init__(**sides)
+
+    def details(self) -> dict[str, Any]:
+        """For programs."""
+        return super().details() | {"quota": self.quota, "left": self.left}
+
+    @property
+    def left(self) -> float:
+        """Of a quota of releases or entities; of a share 0, if anything is asked."""
+        return max(self.limit.get(self.quota, 0) - self.spent.get(self.quota, 0), 0)
+
+    def _what(self) -> str:
+        if self.quota == "share":
+            return f"this key may use up a share of {self.allowed} of what an entity may give away"
+        wait = "" if self.retry_after is None else f", and it starts anew in {self.retry_after} s"
+        return f"this key's quota of {self.quota}, {self.allowed}, has {self.left:g} left{wait}"
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 from privee.errors import PriveeError
-from privee.gateway.ledger.schema import audit_log
+from privee.gateway.ledger.schema import audit_log, tally
 from privee.gateway.ledger.trouble import clear_errors
 
 ACTOR, ACT, SUBJECT, REASON = 128, 64, 128, 1000  # longest texts
@@ -119,6 +119,8 @@ def append(
     row = (seq + 1, int(at), *texts, previous)
     entry = Entry(*row, hash=_hash(chain_key, row))
     connection.execute(sa.insert(audit_log).values(entry._asdict()))
+    if connection.dialect.name == "sqlite":
+        connection.execute(sa.update(tally).values(commits=tally.c.commits + 1))
 
 
 def verify(connection: sa.Connection, chain_key: bytes, *, expect: tuple[int, str] | None = None) -> Verification:

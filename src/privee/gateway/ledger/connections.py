@@ -35,14 +35,15 @@ class Connections:
     Args:
         engine: the ledger's.
         writes: each run is one transaction, durable when it returns. SQLite has one writer, so its runs queue here.
+        same: is asked before each run whether the files are still the same.
     """
 
-    def __init__(self, engine: sa.Engine, *, writes: bool) -> None:
+    def __init__(self, engine: sa.Engine, *, writes: bool, same: SameFile | None = None) -> None:
         embedded = settings.is_sqlite(engine)
         self._engine = engine
         self._begin = "" if not writes else "BEGIN IMMEDIATE" if embedded else "BEGIN ISOLATION LEVEL READ COMMITTED"
         self._errors = (engine.dialect.loaded_dbapi.Error, exc.DBAPIError, exc.TimeoutError)
-        self._file = SameFile(engine) if embedded else None
+        self._embedded, self._same = embedded, same
         self._count = READERS if not writes else 1 if embedded else WRITERS
         self._free: queue.LifoQueue[Any] = queue.LifoQueue()
         for _ in range(self._count):
@@ -92,13 +93,13 @@ class Connections:
 
     def _open(self) -> Any:
         connection: Any = self._engine.raw_connection()
-        if self._file is None:
+        if not self._embedded:
             connection.dbapi_connection.autocommit = True  # transactions are begun here, where they are needed
         return connection
 
     def _once(self, connection: Any, work: Callable[[Any], T]) -> T:
-        if self._file:
-            self._file.check()
+        if self._same:
+            self._same.check()
         cursor = connection.cursor()
         if self._begin:
             cursor.execute(self._begin)
@@ -111,7 +112,7 @@ class Connections:
 
     def _is_passing(self, error: BaseException, connection: Any) -> bool:
         """Two transactions collided, or an open connection was lost: then the database undid everything."""
-        if connection is None or self._file:
+        if connection is None or self._embedded:
             return False
         return getattr(error, "sqlstate", None) in _COLLISIONS or connection.dbapi_connection.closed
 

@@ -6,7 +6,8 @@ Whoever comes second, in another thread, process or machine, waits for the row a
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from privee.gateway.ledger.limits import CAP, NOTHING, Limits, Price
@@ -28,7 +29,7 @@ class Counting:
     """
 
     def __init__(self, limits: Limits, mark: str) -> None:
-        self.limits, self._mark = limits, mark
+        self.limits, self.mark = limits, mark
         update, marks = _update(limits), ", ".join([mark] * len(_COLUMNS))
         insert = f"INSERT INTO spending ({', '.join(_COLUMNS)}) VALUES "  # noqa: S608 - constants
         self._charge = functools.cache(lambda rows: f"{insert}{', '.join([f'({marks})'] * rows)} {update}")
@@ -38,7 +39,7 @@ class Counting:
         """Add to what each entity has spent; those for whom it would be too much are missing in the answer."""
         found: Spent = {}
         rows = [(entity, *costs[entity], now, *costs[entity][:2]) for entity in sorted(costs)]  # in order: no deadlock
-        for chunk in _chunks(rows):
+        for chunk in chunks(rows):
             cursor.execute(self._charge(len(chunk)), [value for row in chunk for value in row])
             found.update((bytes(entity), Price(*sums)) for entity, *sums in cursor.fetchall())
         return found
@@ -46,8 +47,8 @@ class Counting:
     def claim(self, cursor: Any, pairs: Collection[tuple[bytes, bytes]]) -> set[tuple[bytes, bytes]]:
         """Remember (entity, fingerprint) as answered; gives back those that were not yet."""
         found: set[tuple[bytes, bytes]] = set()
-        for chunk in _chunks(sorted(pairs)):
-            values = ", ".join([f"({self._mark}, {self._mark})"] * len(chunk))
+        for chunk in chunks(sorted(pairs)):
+            values = ", ".join([f"({self.mark}, {self.mark})"] * len(chunk))
             insert = f"INSERT INTO answered VALUES {values}"  # noqa: S608
             cursor.execute(
                 f"{insert} ON CONFLICT DO NOTHING RETURNING entity, fingerprint",
@@ -59,13 +60,38 @@ class Counting:
     def spent(self, cursor: Any, entities: Collection[bytes], now: int) -> Spent:
         """What each entity has spent, without those that have spent nothing."""
         found: Spent = {}
-        for chunk in _chunks(list(entities)):
-            marks = ", ".join([self._mark] * len(chunk))
+        for chunk in chunks(list(entities)):
+            marks = ", ".join([self.mark] * len(chunk))
             columns = ", ".join(_COLUMNS[:6])
             cursor.execute(f"SELECT {columns} FROM spending WHERE entity IN ({marks})", chunk)  # noqa: S608
             for entity, *sums, started in cursor.fetchall():
                 found[bytes(entity)] = NOTHING if is_over(self.limits, started, now) else Price(*sums)
         return found
+
+    def windows(self, cursor: Any, entities: Collection[bytes]) -> dict[bytes, int]:
+        """When the windows of entities that were charged started."""
+        found: dict[bytes, int] = {}
+        for chunk in chunks(list(entities)):
+            marks = ", ".join([self.mark] * len(chunk))
+            cursor.execute(f"SELECT entity, window_started FROM spending WHERE entity IN ({marks})", chunk)  # noqa: S608
+            found.update((bytes(entity), started) for entity, started in cursor.fetchall())
+        return found
+
+
+def costs_of(price: Price, entities: Iterable[bytes]) -> Spent:
+    """What each entity pays; one that is there twice pays twice."""
+    counts = Counter(entities)
+    each = {count: price.times(count) for count in set(counts.values())}
+    return {entity: each[count] for entity, count in counts.items()}
+
+
+def summed(parts: Iterable[tuple[Price, Iterable[bytes]]]) -> Spent:
+    """The same over several asks."""
+    costs: Spent = {}
+    for price, entities in parts:
+        for entity, cost in costs_of(price, entities).items():
+            costs[entity] = costs[entity].plus(cost) if entity in costs else cost
+    return costs
 
 
 def is_over(limits: Limits, started: int, now: int) -> bool:
@@ -104,6 +130,7 @@ def _fits(limits: Limits, new: Mapping[str, str]) -> str:
     return " AND ".join(conditions) or "TRUE"
 
 
-def _chunks(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:
+def chunks(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Few enough for one statement."""
     for start in range(0, len(rows), CHUNK):
         yield rows[start : start + CHUNK]

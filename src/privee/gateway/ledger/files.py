@@ -13,6 +13,7 @@ from sqlalchemy import exc
 from privee.atomic import whole_file
 from privee.defenses.keys import new_key
 from privee.errors import PriveeError
+from privee.gateway.ledger.engine import connect
 from privee.gateway.ledger.trouble import DAMAGED, LedgerUnavailable, unavailable
 
 
@@ -61,20 +62,59 @@ def path_of(engine: sa.Engine) -> Path:
 
 
 class SameFile:
-    """Notices that the file was removed or replaced: what is written to it then would be lost."""
+    """Notices that a file of the ledger was removed or replaced: what is written to it then would be lost.
+
+    Keeps a connection open, since SQLite removes its own `-wal` and `-shm` with the last one.
+    """
 
     def __init__(self, engine: sa.Engine) -> None:
-        self._path = path_of(engine).absolute()
-        self._first = self._identity()
+        self._engine, self._connection = engine, engine.raw_connection()
+        self._path = str(path_of(engine).absolute())
+        self._wal = f"{self._path}-wal"
+        self._first = {path: _identity(path) for path in (self._path, self._wal, f"{self._path}-shm")}
+        self._longest = self.committed = 0
+
+    def watch(self, path: Path) -> None:
+        """Another file."""
+        self._first[str(path)] = _identity(str(path))
 
     def check(self) -> None:
         """Quick enough for every charge."""
-        if self._identity() != self._first:
-            raise LedgerUnavailable("the ledger's file was removed or replaced: start the gateway anew")
+        for path, first in self._first.items():
+            try:
+                found = os.stat(path)
+            except OSError:
+                found = None
+            if found is None or (found.st_dev, found.st_ino) != first:
+                name = os.path.basename(path)
+                raise LedgerUnavailable(f"the ledger's file {name} was removed or replaced: start the gateway anew")
+            if path is self._wal:
+                self._check_size(found.st_size)
 
-    def _identity(self) -> tuple[int, int] | None:
-        try:
-            found = os.stat(self._path)
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
+    def _check_size(self, size: int) -> None:
+        """It only grows, unless somebody had all of it copied into the database. A new connection sees what is left."""
+        if size < self._longest:
+            engine = connect(self._engine.url.render_as_string(hide_password=False))
+            try:
+                with engine.execution_options(reads=True).connect() as connection:
+                    left = connection.exec_driver_sql("SELECT commits FROM tally").scalar() or 0
+            except exc.DBAPIError:
+                left = -1
+            finally:
+                engine.dispose()
+            if left < self.committed:
+                raise LedgerUnavailable("the ledger's -wal file was cut, and counts with it: start the gateway anew")
+        self._longest = size
+
+    def close(self) -> None:
+        """From here on the files may go."""
+        self._connection.close()  # a second time does nothing
+
+
+def _identity(path: str) -> tuple[int, int]:
+    """Device and number; a file that is not there has numbers that no file has."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return -1, -1
+    return found.st_dev, found.st_ino

@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import contextlib
 import hmac
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from privee.errors import PriveeError
-from privee.gateway.ledger import audit_chain, opening, views
-from privee.gateway.ledger.asks import Ask, Quote, Receipt, Refused
+from privee.gateway.ledger import losses, opening, resets, views
+from privee.gateway.ledger.asks import Ask, OverQuota, Quote, Receipt, Refused
 from privee.gateway.ledger.clock import SteadyClock
 from privee.gateway.ledger.connections import Connections
 from privee.gateway.ledger.counting import Counting
 from privee.gateway.ledger.engine import is_sqlite
-from privee.gateway.ledger.entities import hash_entities, tag
+from privee.gateway.ledger.entities import hash_entities
+from privee.gateway.ledger.guard import Guard
 from privee.gateway.ledger.limits import Limits, Price
-from privee.gateway.ledger.schema import spending
+from privee.gateway.ledger.mark import Tally
 from privee.gateway.ledger.secrets import Subkeys, subkeys
-from privee.gateway.ledger.settling import DoesNotFit, Known, charge_all, quote, refuse_all
+from privee.gateway.ledger.settling import (
+    DoesNotFit,
+    Known,
+    charge_all,
+    quote,
+    read_overrun,
+    record_refused,
+    refuse_all,
+)
 from privee.gateway.ledger.trouble import LedgerUnavailable, clear_errors
 
-__all__ = ["Ask", "Ledger", "LedgerUnavailable", "Limits", "Price", "Quote", "Receipt", "Refused"]
+__all__ = ["Ask", "Ledger", "LedgerUnavailable", "Limits", "OverQuota", "Price", "Quote", "Receipt", "Refused"]
 
 
 class Ledger:
@@ -33,12 +42,17 @@ class Ledger:
         engine: connections to its database, for `api_keys` and `audit_chain`.
         keys: what its secret key is used for.
         limits: what every entity may give away.
+        lost: that counts are missing in it, in words, if it was opened nevertheless; it can then be read alone.
     """
 
-    def __init__(self, engine: sa.Engine, keys: Subkeys, limits: Limits, clock: SteadyClock) -> None:
-        self.engine, self.keys, self.limits, self._clock = engine, keys, limits, clock
+    def __init__(
+        self, engine: sa.Engine, keys: Subkeys, limits: Limits, clock: SteadyClock, lost: str | None = None
+    ) -> None:
+        self.engine, self.keys, self.limits, self._clock, self.lost = engine, keys, limits, clock, lost
         self._counting = Counting(limits, mark="?" if is_sqlite(engine) else "%s")
-        self._writing, self._reading = Connections(engine, writes=True), Connections(engine, writes=False)
+        self._guard = Guard(engine, keys, self.now(), marked=lost is None) if is_sqlite(engine) else None
+        same = self._guard.same if self._guard else None
+        self._writing, self._reading = (Connections(engine, writes=writes, same=same) for writes in (True, False))
 
     @staticmethod
     def create(url: str, key: bytes) -> None:
@@ -51,7 +65,9 @@ class Ledger:
         opening.upgrade(url)
 
     @classmethod
-    def open(cls, url: str, key: bytes, *, limits: Limits, clock: SteadyClock | None = None) -> Ledger:
+    def open(
+        cls, url: str, key: bytes, *, limits: Limits, clock: SteadyClock | None = None, lossy: bool = False
+    ) -> Ledger:
         """Open a ledger.
 
         Args:
@@ -59,14 +75,19 @@ class Ledger:
             key: its secret key.
             limits: what every entity may give away, see `limits_for`.
             clock: for tests.
+            lossy: open it for reading even if counts are known to be missing, such as a backup.
 
         Raises:
+            LedgerUnavailable: counts were lost.
             PriveeError: it is missing, damaged, of another version or made with another key; the line says which.
         """
         keys, clock = subkeys(key), clock or SteadyClock()
-        engine, latest = opening.open_checked(url, keys)
+        engine, latest, lost = opening.open_checked(url, keys)
+        if lost and not lossy:
+            engine.dispose()
+            raise LedgerUnavailable(lost)
         clock.not_before(latest)
-        return cls(engine, keys, limits, clock)
+        return cls(engine, keys, limits, clock, lost)
 
     @property
     def chain_key(self) -> bytes:
@@ -82,11 +103,22 @@ class Ledger:
         message = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
         return hmac.digest(self.keys.fingerprints, message, "sha256")
 
-    def price(self, entities: Sequence[str], price: Price) -> Quote:
-        """What releases for these entities would come to now. Nothing is charged, and nothing is kept for the asker."""
-        known = self._know(Ask(entities, price, "-", "-"))
-        spent = self._reading.run(lambda cursor: self._counting.spent(cursor, set(known.entities), self.now()))
-        return quote(self.limits, spent, known)
+    def price(self, entities: Sequence[str], price: Price, key_id: str | None = None) -> Quote:
+        """What releases for these entities would come to now. Nothing is charged, and nothing is kept for the asker.
+
+        Args:
+            entities: their ids.
+            price: of one entity's release.
+            key_id: whose quotas count; None is nobody's.
+        """
+        known, now = self._know(Ask(entities, price, key_id or "-", "-")), self.now()
+
+        def work(cursor: Any) -> Quote:
+            spent = self._counting.spent(cursor, set(known.entities), now)
+            overrun = read_overrun(cursor, self._counting, known, now) if key_id else None
+            return quote(self.limits, spent, known, overrun)
+
+        return self._reading.run(work)
 
     def charge(self, ask: Ask) -> Receipt:
         """Count a release; it may leave once this returns.
@@ -108,18 +140,18 @@ class Ledger:
         """
         known, now = dict(enumerate(map(self._know, asks))), self.now()
         outcomes = self._settle(known, now) if known else {}
-        refused = {place: found.entities for place, found in outcomes.items() if isinstance(found, DoesNotFit)}
+        refused = {place: found for place, found in outcomes.items() if isinstance(found, DoesNotFit)}
         receipts = {place: found for place, found in outcomes.items() if isinstance(found, Receipt)}
-        refusals = self._refuse([(known[place], entities) for place, entities in refused.items()], now)
+        refusals = self._refuse([(known[place], why) for place, why in refused.items()], now)
         answers: dict[int, Receipt | Refused] = receipts | dict(zip(refused, refusals, strict=True))
         return [answers[place] for place in sorted(answers)]
 
     def refuse(self, ask: Ask) -> Refused | None:
         """Record an ask that `price` found too much, without charging; None if by now it would fit."""
-        known = self._know(ask)
-        refusal = self.price(ask.entities, ask.price).refusal
+        refusal = self.price(ask.entities, ask.price, ask.key_id).refusal
         if refusal is not None:
-            self._refuse([(known, {known.entities[place] for place in refusal.positions})], self.now())
+            known, now = self._know(ask), self.now()
+            self._writing.run(lambda cursor: record_refused(cursor, self._counting, [known], now))
         return refusal
 
     @contextlib.contextmanager
@@ -155,23 +187,45 @@ class Ledger:
 
     def reset(self, entity: str, *, reason: str, actor: str) -> None:
         """Let an entity start anew. An administrative act; what it gave away in its lifetime stays on record."""
-        reason = audit_chain.check_text(reason, "the reason", audit_chain.REASON)
         (hashed,) = hash_entities(self.keys.entities, [entity])
-        of_entity, zeros = spending.c.entity == hashed, dict.fromkeys(Price._fields, 0)
         with clear_errors(), self.engine.begin() as connection:
-            row = connection.execute(sa.select(spending).where(of_entity).with_for_update()).mappings().one_or_none()
-            if row is None:
-                raise PriveeError("nothing was ever released for this entity, so there is nothing to reset")
-            now = self.now()
-            connection.execute(sa.update(spending).where(of_entity).values(**zeros, window_started=now))
-            subject, details = tag(hashed), {name: row[name] for name in ("window_started", *Price._fields)}
-            entry: Mapping[str, Any] = {"subject": subject, "reason": reason, "details": details}
-            audit_chain.append(connection, self.keys.chain, at=now, actor=actor, act="ledger.reset", **entry)
+            resets.reset(connection, self.keys.chain, hashed, reason=reason, actor=actor, now=self.now())
+
+    def reset_many(self, entities: Sequence[str], *, reason: str, actor: str) -> int:
+        """Let all of these start anew, or none, with one entry in the log; tells how many."""
+        hashes = hash_entities(self.keys.entities, entities)
+        with clear_errors(), self.engine.begin() as connection:
+            return resets.reset_many(connection, self.keys.chain, hashes, reason=reason, actor=actor, now=self.now())
+
+    def reset_charged_by(self, key_id: str, *, since: int = 0, reason: str, actor: str) -> int:
+        """The same for all that a key was charged for since a time, such as one that was stolen.
+
+        That is known of keys with a quota of entities or a share, from when they had it.
+        """
+        with clear_errors(), self.engine.begin() as connection:
+            hashes, about = resets.charged_by(connection, key_id, since), {"key": key_id, "since": since}
+            return resets.reset_many(
+                connection, self.keys.chain, hashes, reason=reason, actor=actor, now=self.now(), about=about
+            )
+
+    def accept_loss(self, *, reason: str, actor: str, spend_all: bool = False) -> None:
+        """Of a ledger that was opened with `lossy`: go on without what was lost. An administrative act.
+
+        Args:
+            reason: for the log.
+            actor: who.
+            spend_all: every entity in it counts as spent until it is reset or its window ends, since it may be.
+        """
+        if self.lost is None:
+            raise PriveeError("nothing is known to be lost in this ledger, so there is nothing to accept")
+        losses.accept(self.engine, self.keys, reason=reason, actor=actor, now=self.now(), spend_all=spend_all)
 
     def close(self) -> None:
         """Finish what is under way and let go of the database."""
         self._writing.close()
         self._reading.close()
+        if self._guard:
+            self._guard.close(self.now())
         self.engine.dispose()
 
     def __enter__(self) -> Ledger:
@@ -186,22 +240,36 @@ class Ledger:
     def _settle(self, asks: dict[int, Known], now: int) -> dict[int, Receipt | DoesNotFit]:
         """All at once; if that does not fit, in two parts, so that a few that are refused cost the others little."""
         try:
-            listed = list(asks.values())
-            receipts = self._writing.run(lambda cursor: charge_all(cursor, self._counting, listed, now))
+            receipts = self._charge(list(asks.values()), now)
         except DoesNotFit as too_much:
             if len(asks) == 1:
                 return dict.fromkeys(asks, too_much)
-            parts = _split(asks, too_much.entities)
+            parts = _split(asks, too_much)
             return {place: found for part in parts for place, found in self._settle(part, now).items()}
         return dict(zip(asks, receipts, strict=True))
 
-    def _refuse(self, asks: Sequence[tuple[Known, set[bytes]]], now: int) -> list[Refused]:
+    def _charge(self, asks: list[Known], now: int) -> list[Receipt]:
+        if self.lost:
+            raise LedgerUnavailable(self.lost)
+        if not self._guard:
+            return self._writing.run(lambda cursor: charge_all(cursor, self._counting, asks, now))
+        guard = self._guard
+
+        def work(cursor: Any) -> tuple[list[Receipt], Tally]:
+            receipts = charge_all(cursor, self._counting, asks, now)
+            return receipts, guard.mark.count(cursor, sum(receipt.charged for receipt in receipts), now)
+
+        receipts, tally = self._writing.run(work)
+        guard.keep(tally, self._reading)
+        return receipts
+
+    def _refuse(self, asks: Sequence[tuple[Known, DoesNotFit]], now: int) -> list[Refused]:
         return self._writing.run(lambda cursor: refuse_all(cursor, self._counting, asks, now)) if asks else []
 
 
-def _split(asks: dict[int, Known], too_much: set[bytes]) -> list[dict[int, Known]]:
+def _split(asks: dict[int, Known], too_much: DoesNotFit) -> list[dict[int, Known]]:
     """Those that are not to blame, and the others; in halves if all are."""
-    blamed = [place for place, known in asks.items() if not too_much.isdisjoint(known.entities)]
+    blamed = [place for place, known in asks.items() if too_much.blames(known)]
     later = set(blamed if len(blamed) < len(asks) else blamed[len(blamed) // 2 :])
     parts = ([place for place in asks if place not in later], later)
     return [{place: asks[place] for place in sorted(part)} for part in parts]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hmac
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -12,11 +13,13 @@ from privee.errors import PriveeError
 from privee.gateway.ledger import migrate
 from privee.gateway.ledger.engine import connect, is_sqlite
 from privee.gateway.ledger.files import check_file, make_private
-from privee.gateway.ledger.schema import about, releases
+from privee.gateway.ledger.losses import compare
+from privee.gateway.ledger.schema import about, audit_log, releases
 from privee.gateway.ledger.secrets import Subkeys
 from privee.gateway.ledger.trouble import clear_errors
 
 _CHECK = "key_check"
+_TIMES = (sa.select(sa.func.max(releases.c.at)), sa.select(audit_log.c.at).order_by(audit_log.c.seq.desc()).limit(1))
 _LOCK = 0x707269766565  # PostgreSQL: the number of the lock for changes to the tables
 
 
@@ -44,15 +47,32 @@ def upgrade(url: str) -> None:
             migrate.check(connection)
 
 
-def open_checked(url: str, keys: Subkeys) -> tuple[sa.Engine, int]:
-    """An engine on a sound ledger made with this key, and the latest time written in it."""
+class Opened(NamedTuple):
+    """A sound ledger made with the key that was given.
+
+    Attributes:
+        engine: on its database.
+        latest: the latest time written in it.
+        lost: that counts are missing, or that nobody could tell, in words; SQLite alone.
+    """
+
+    engine: sa.Engine
+    latest: int
+    lost: str | None
+
+
+def open_checked(url: str, keys: Subkeys) -> Opened:
+    """Open a ledger, if nothing but counts may be missing in it."""
     with _engine(url, keep=True) as engine:
         if is_sqlite(engine):
             check_file(engine)
         with engine.execution_options(reads=True).connect() as connection:
             migrate.check(connection)
             _check_key(connection, keys)
-            return engine, connection.execute(sa.select(sa.func.max(releases.c.at))).scalar() or 0
+            times = [connection.execute(query).scalar() for query in _TIMES]
+            latest = max((time for time in times if isinstance(time, int)), default=0)
+        kept, lost = compare(engine, keys) if is_sqlite(engine) else (None, None)
+        return Opened(engine, max(latest, kept.at if kept else 0), lost)
 
 
 @contextlib.contextmanager

@@ -14,6 +14,16 @@ about = sa.Table(
     comment="one value per name: the check of the secret key",
 )
 
+tally = sa.Table(
+    "tally",
+    metadata,
+    sa.Column("one", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("commits", sa.BigInteger, nullable=False),
+    sa.Column("charged", sa.BigInteger, nullable=False),
+    sa.Column("marked", sa.Integer, nullable=False),
+    comment="SQLite: one row that grows with every charge and act; marked is 1 once a mark is kept beside the file",
+)
+
 spending = sa.Table(
     "spending",
     metadata,
@@ -65,6 +75,39 @@ api_keys = sa.Table(
     sa.Column("expires_at", sa.BigInteger),
     sa.Column("revoked_at", sa.BigInteger),
     comment="the secret itself is shown once and not stored",
+)
+
+quotas = sa.Table(
+    "quotas",
+    metadata,
+    sa.Column("key_id", sa.String(64), primary_key=True),
+    sa.Column("releases", sa.BigInteger),
+    sa.Column("releases_seconds", sa.BigInteger),
+    sa.Column("entities", sa.BigInteger),
+    sa.Column("entities_seconds", sa.BigInteger),
+    sa.Column("share", sa.BigInteger),
+    sa.Column("used_releases", sa.BigInteger, nullable=False),
+    sa.Column("releases_since", sa.BigInteger, nullable=False),
+    sa.Column("used_entities", sa.BigInteger, nullable=False),
+    sa.Column("entities_since", sa.BigInteger, nullable=False),
+    comment="what a key may use up, and has; the share in trillionths. A key without a row may use all",
+    sqlite_with_rowid=False,
+)
+
+key_entities = sa.Table(
+    "key_entities",
+    metadata,
+    sa.Column("entity", sa.LargeBinary(32), primary_key=True),
+    sa.Column("key_id", sa.String(64), primary_key=True),
+    sa.Column("releases", sa.BigInteger, nullable=False),
+    sa.Column("epsilon", sa.BigInteger, nullable=False),
+    sa.Column("drift", sa.BigInteger, nullable=False),
+    sa.Column("squares", sa.BigInteger, nullable=False),
+    sa.Column("window_started", sa.BigInteger, nullable=False),
+    sa.Column("counted_since", sa.BigInteger, nullable=False),
+    sa.Column("last_at", sa.BigInteger, nullable=False),
+    comment="what an entity has given to a key, for keys with a quota of entities or a share",
+    sqlite_with_rowid=False,
 )
 
 audit_log = sa.Table(

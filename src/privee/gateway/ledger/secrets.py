@@ -21,12 +21,14 @@ class Subkeys:
         chain: of the audit log, see `audit_chain`.
         fingerprints: of repeatable releases.
         check: stored in the database to tell whether the key is the one it was made with.
+        mark: of the file that shows whether counts were lost, see `mark`.
     """
 
     entities: bytes
     chain: bytes
     fingerprints: bytes
     check: bytes
+    mark: bytes
 
 
 def subkeys(key: bytes) -> Subkeys:

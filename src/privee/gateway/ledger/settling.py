@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from privee.gateway.ledger.asks import Ask, Quote, Receipt, Refused
-from privee.gateway.ledger.counting import Counting, Spent
+from privee.gateway.ledger import quota_use
+from privee.gateway.ledger.asks import Ask, OverQuota, Quote, Receipt, Refused
+from privee.gateway.ledger.counting import Counting, Spent, costs_of, summed
 from privee.gateway.ledger.limits import NOTHING, Limits, Price, fits, remaining
+from privee.gateway.ledger.quota_use import Overrun, Use
 
 
 class Known(NamedTuple):
@@ -19,10 +20,14 @@ class Known(NamedTuple):
 
 
 class DoesNotFit(Exception):  # noqa: N818 - an answer, not an error
-    """These entities cannot bear what was asked of them together."""
+    """These entities cannot bear what was asked of them together, or these keys' quotas do not cover it."""
 
-    def __init__(self, entities: set[bytes]) -> None:
-        self.entities = entities
+    def __init__(self, entities: set[bytes], overruns: Mapping[str, Overrun] | None = None) -> None:
+        self.entities, self.overruns = entities, overruns or {}
+
+    def blames(self, known: Known) -> bool:
+        """Whether this ask is part of it."""
+        return known.ask.key_id in self.overruns or not self.entities.isdisjoint(known.entities)
 
 
 def charge_all(cursor: Any, counting: Counting, asks: Sequence[Known], now: int) -> list[Receipt]:
@@ -32,14 +37,12 @@ def charge_all(cursor: Any, counting: Counting, asks: Sequence[Known], now: int)
         DoesNotFit: not all of them fit together; the caller must undo everything.
     """
     charged = _charged(cursor, counting, asks)
-    costs: Spent = {}
-    for known, entities in zip(asks, charged, strict=True):
-        for entity, cost in _costs(known.ask.price, entities).items():
-            costs[entity] = costs[entity].plus(cost) if entity in costs else cost
+    costs = summed((known.ask.price, entities) for known, entities in zip(asks, charged, strict=True))
     spent = counting.charge(cursor, costs, now)
     too_much = costs.keys() - spent.keys() | _beyond(counting.limits, costs)
     if too_much:
         raise DoesNotFit(too_much)
+    _use_quotas(cursor, counting, asks, charged, now)
     free = {entity for known in asks for entity in known.entities} - spent.keys()
     if free:
         spent |= counting.spent(cursor, free, now)
@@ -51,22 +54,47 @@ def charge_all(cursor: Any, counting: Counting, asks: Sequence[Known], now: int)
     ]
 
 
-def refuse_all(cursor: Any, counting: Counting, asks: Sequence[tuple[Known, set[bytes]]], now: int) -> list[Refused]:
-    """Record asks that were refused because of these entities."""
-    _record(cursor, counting, [known for known, _ in asks], [0] * len(asks), "refused", now)
-    spent = counting.spent(cursor, {entity for _, entities in asks for entity in entities}, now)
-    return [_refusal(counting.limits, spent, known, entities) for known, entities in asks]
+def refuse_all(cursor: Any, counting: Counting, asks: Sequence[tuple[Known, DoesNotFit]], now: int) -> list[Refused]:
+    """Record asks that were refused, and why."""
+    record_refused(cursor, counting, [known for known, _ in asks], now)
+    spent = counting.spent(cursor, {entity for _, why in asks for entity in why.entities}, now)
+    return [
+        over_quota(known, why.overruns[known.ask.key_id])
+        if known.ask.key_id in why.overruns
+        else _refusal(counting.limits, spent, known, why.entities)
+        for known, why in asks
+    ]
 
 
-def quote(limits: Limits, spent: Spent, known: Known) -> Quote:
+def record_refused(cursor: Any, counting: Counting, asks: Sequence[Known], now: int) -> None:
+    """Write down that nothing was released."""
+    _record(cursor, counting, asks, [0] * len(asks), "refused", now)
+
+
+def over_quota(known: Known, overrun: Overrun) -> OverQuota:
+    """What to answer to an ask that a quota does not cover."""
+    positions = [place for place, entity in enumerate(known.entities) if entity in overrun.entities]
+    sides = {"asked": overrun.asked, "spent": overrun.used, "limit": overrun.limit, "positions": positions}
+    return OverQuota(overrun.quota, overrun.allowed, retry_after=overrun.retry_after, **sides)
+
+
+def read_overrun(cursor: Any, counting: Counting, known: Known, now: int) -> Overrun | None:
+    """Whether the key's quotas would cover an ask that is charged for all its entities."""
+    use = Use([(known.ask.price, known.entities)])
+    usage = quota_use.read(cursor, counting, known.ask.key_id, use, now)
+    return quota_use.judge(usage, counting.limits, use, now) if usage else None
+
+
+def quote(limits: Limits, spent: Spent, known: Known, overrun: Overrun | None = None) -> Quote:
     """What an ask would come to."""
-    costs = _costs(known.ask.price, known.entities)
+    costs = costs_of(known.ask.price, known.entities)
     sides = {entity: (spent.get(entity, NOTHING), cost) for entity, cost in costs.items()}
     wrong = {side for side in set(sides.values()) if not fits(limits, side[0].plus(side[1]))}  # few differ
     over = {entity for entity, side in sides.items() if side in wrong} if wrong else set()
-    refusal = _refusal(limits, spent, known, over) if over else None
+    quota = over_quota(known, overrun) if overrun else None
+    refusal = _refusal(limits, spent, known, over) if over else quota
     positions = refusal.positions if refusal else ()
-    asked, before = (refusal.asked, refusal.spent) if refusal else _worst(limits, spent, costs)
+    asked, before = (refusal.asked, refusal.spent) if refusal and over else _worst(limits, spent, costs)
     return Quote(refusal is None, asked, before, least_remaining(limits, spent, known), positions, refusal)
 
 
@@ -90,10 +118,21 @@ def _charged(cursor: Any, counting: Counting, asks: Sequence[Known]) -> list[lis
     return charged
 
 
-def _costs(price: Price, entities: Iterable[bytes]) -> Spent:
-    counts = Counter(entities)
-    each = {count: price.times(count) for count in set(counts.values())}
-    return {entity: each[count] for entity, count in counts.items()}
+def _use_quotas(cursor: Any, counting: Counting, asks: Sequence[Known], charged: list[list[bytes]], now: int) -> None:
+    """Count for the keys, after the entities: whoever waits for a key's row waits for the end of this alone."""
+    uses: dict[str, Use] = {}
+    for known, entities in zip(asks, charged, strict=True):
+        if entities:
+            parts = uses[known.ask.key_id].parts if known.ask.key_id in uses else []
+            uses[known.ask.key_id] = Use([*parts, (known.ask.price, entities)])
+    found = {key_id: quota_use.count_releases(cursor, counting, key_id, uses[key_id], now) for key_id in sorted(uses)}
+    usages = [usage for usage in found.values() if usage]  # sorted: no deadlock
+    overruns = {one.key_id: quota_use.judge(one, counting.limits, uses[one.key_id], now) for one in usages}
+    too_much = {key_id: overrun for key_id, overrun in overruns.items() if overrun}
+    if too_much:
+        raise DoesNotFit(set(), too_much)
+    for one in usages:
+        quota_use.count_entities(cursor, counting, one, uses[one.key_id], now)
 
 
 def _beyond(limits: Limits, costs: Spent) -> set[bytes]:
@@ -103,7 +142,7 @@ def _beyond(limits: Limits, costs: Spent) -> set[bytes]:
 
 
 def _refusal(limits: Limits, spent: Spent, known: Known, over: set[bytes]) -> Refused:
-    costs = {entity: cost for entity, cost in _costs(known.ask.price, known.entities).items() if entity in over}
+    costs = {entity: cost for entity, cost in costs_of(known.ask.price, known.entities).items() if entity in over}
     asked, before = _worst(limits, spent, costs)
     positions = [place for place, entity in enumerate(known.entities) if entity in over]
     return Refused(asked=asked, spent=before, limit=limits.as_dict(), positions=positions)

@@ -22,6 +22,7 @@ KEY = {
     "created_at": 1767225600,
     "expires_at": None,
     "revoked_at": None,
+    "quotas": {"releases": "1000/day", "entities": None, "share": 0.5},
 }
 SPENDING = {
     "tag": "03f9fdd16b61",
@@ -142,7 +143,18 @@ EXAMPLES: dict[str, Example] = {
     "create_key": Example(
         ADMIN,
         KEY | {"key": "privee_3f0a9c2e_(43 more characters)"},
-        body={"name": "shop front", "role": "consumer", "scopes": ["*"], "rate": "100/minute"},
+        body={
+            "name": "shop front",
+            "role": "consumer",
+            "scopes": ["*"],
+            "quotas": {"releases": "1000/day", "share": 0.5},
+        },
+    ),
+    "set_quotas": Example(
+        ADMIN,
+        KEY | {"quotas": {"releases": "5000/day", "entities": None, "share": 0.5}},
+        body={"releases": "5000/day", "reason": "a larger batch every night"},
+        note="Quotas that are not given stay as they are; `none` takes one away.",
     ),
     "revoke_key": Example(
         ADMIN,
@@ -154,5 +166,11 @@ EXAMPLES: dict[str, Example] = {
         ADMIN,
         SPENDING | {"spent": {"releases": 0, "epsilon": 0.0}, "share": 0.0},
         body={"entity": "17", "reason": "the contract was renewed"},
+    ),
+    "reset_entities": Example(
+        ADMIN,
+        {"entities": 2},
+        body={"entities": ["17", "42"], "reason": "the contracts were renewed"},
+        note="Or `key_id`, and `since` in seconds since 1970: all that a key was charged for, if that is written down.",
     ),
 }

@@ -16,7 +16,14 @@ from privee.gateway.ui.words import counted
 
 ENTITIES = 10
 ACTS = 10
-DEEDS = {"key.create": "Key made", "key.revoke": "Key revoked", "ledger.reset": "Entity reset"}
+DEEDS = {
+    "key.create": "Key made",
+    "key.quota": "Quota changed",
+    "key.revoke": "Key revoked",
+    "ledger.reset": "Entity reset",
+    "ledger.reset-many": "Entities reset",
+    "ledger.accept-loss": "Loss accepted",
+}
 
 
 class Row(NamedTuple):
