@@ -3,9 +3,11 @@
 import dataclasses
 
 import numpy as np
+import pyarrow.parquet as arrow_parquet
 import pytest
 import torch
 
+from privee.data.tables import ALIGNED
 from privee.errors import PriveeError
 from privee.federation import executor
 from privee.federation.answering import Answering
@@ -160,6 +162,11 @@ def test_own_tables_are_aligned_in_the_job(tmp_path):
     assert found.test == expected.test
     for file in sorted((tmp_path / "local" / "parties").glob("*/*.json")):
         assert read_json(file) == read_json(tmp_path / "run" / file.relative_to(tmp_path / "local"))
+    common = {"customer": list(data.ids)}
+    for site in parties:  # the ids that all hold are at every site, and not at the coordinator
+        assert arrow_parquet.read_table(tmp_path / "run" / "parties" / site / ALIGNED).to_pydict() == common
+        assert (tmp_path / site / "run" / ALIGNED).stat().st_mode & 0o077 == 0
+    assert not list((tmp_path / "coordinator").rglob(ALIGNED))
     everything = b"".join(part for _, sent, reply in loop.crossed for part in (sent, reply))
     assert b"id-0" not in everything  # no id crosses in the clear
     RunFolder.open(tmp_path / "run").check_files()

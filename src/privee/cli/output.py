@@ -32,6 +32,13 @@ def print_error(message: str) -> None:
     print(f"privee: {' '.join(message.split())}", file=sys.stderr)
 
 
+def warn_of_formulas(count: int) -> None:
+    """A CSV file was written that does more in a spreadsheet than show what it holds."""
+    if count:
+        words = f"{count:,} ids or names begin like a formula; before a spreadsheet opens the file, use --spreadsheet"
+        print(f"privee: {words}", file=sys.stderr)
+
+
 @contextmanager
 def progress_bar(text: str) -> Iterator[Any]:
     """A bar with time left on a terminal, silence elsewhere; call what it yields with (done, size[, new text])."""

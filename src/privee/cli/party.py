@@ -26,6 +26,13 @@ def serve(
     id_column: Annotated[
         str | None, typer.Option("--id", help="The id column, if it is not called as in training.")
     ] = None,
+    aligned: Annotated[
+        str | None,
+        typer.Option(
+            help="Newer ids that all parties hold, in place of the run's: a CSV or Parquet file with the id column "
+            "(`privee align` writes one). `all` answers for every id, which tells those who ask whom this party knows.",
+        ),
+    ] = None,
     listen: Annotated[str, typer.Option(help="HOST:PORT; port 0 picks a free one.")] = "127.0.0.1:7001",
     certs: Annotated[
         Path | None, typer.Option(help="The party's folder of `privee certs init`; needed unless on loopback.")
@@ -37,14 +44,15 @@ def serve(
 
     Example: `privee party serve runs/risk/parties/bank --data bank.csv --listen 0.0.0.0:7001 --certs certs/bank`
 
-    From a database: `--data postgresql://reader@db/bank --table customers`. Only the needed columns are read. Logs are
-    JSON lines on standard error, without ids or values. SIGTERM stops it gracefully.
+    From a database: `--data postgresql://reader@db/bank --table customers`. Only the needed columns are read. Ids that
+    not all parties hold are unknown here, in the table or not. Logs are JSON lines on standard error, without ids or
+    values. SIGTERM stops it gracefully.
     """
     from privee.gateway.parties.serving import ServeSettings, serve_party
     from privee.gateway.parties.stores import Source
     from privee.gateway.parties.tls import TlsFiles
 
-    source = Source(data, table, id_column, data_dir)
+    source = Source(data, table, id_column, data_dir, aligned)
     tls = None if certs is None else TlsFiles.from_folder(certs)
     serve_party(ServeSettings(folder, source, listen, tls, ready_file))
 

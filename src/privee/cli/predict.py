@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from privee.cli.joint import named_files
-from privee.cli.output import out, print_json, progress_bar
+from privee.cli.output import out, print_json, progress_bar, warn_of_formulas
 from privee.defenses import defense as make_defense
 from privee.randomness import seeded
 
@@ -21,6 +21,9 @@ def predict(
     rows: Annotated[Literal["test", "train", "all"], typer.Option(help="Which rows of the run's dataset.")] = "test",
     seed: Annotated[int | None, typer.Option(help="Reproducible draws, for experiments only.")] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Folder with dataset files.")] = None,
+    spreadsheet: Annotated[
+        bool, typer.Option(help="In CSV, put a quote before text that a spreadsheet would take for a formula.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", "-f", help="Replace the output file if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Summary as JSON.")] = False,
 ) -> None:
@@ -41,8 +44,11 @@ def predict(
             draws=None if seed is None else seeded(seed),
             data_dir=data_dir,
             force=force,
+            spreadsheet=spreadsheet,
             progress=progress,
         )
+    if not spreadsheet:
+        warn_of_formulas(summary["formulas"])
     if as_json:
         print_json(summary)
         return

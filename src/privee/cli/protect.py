@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from privee.cli.output import out, print_json, progress_bar
+from privee.cli.output import out, print_json, progress_bar, warn_of_formulas
 from privee.data.protect import Summary, protect_file
 from privee.defenses import defense as make_defense
 from privee.defenses.progress import watched
@@ -28,6 +28,9 @@ def protect(
     delimiter: Annotated[str, typer.Option(help="CSV delimiter, if not a comma.")] = "",
     sum_check: Annotated[bool, typer.Option(help="Refuse rows that do not sum to 1 (within 0.001).")] = True,
     seed: Annotated[int | None, typer.Option(help="Reproducible draws, for experiments only.")] = None,
+    spreadsheet: Annotated[
+        bool, typer.Option(help="In CSV, put a quote before text that a spreadsheet would take for a formula.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", "-f", help="Replace the output file if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Summary as JSON.")] = False,
 ) -> None:
@@ -47,8 +50,11 @@ def protect(
             draws=None if seed is None else seeded(seed),
             check_sum=sum_check,
             force=force,
+            spreadsheet=spreadsheet,
             progress=progress,
         )
+    if not spreadsheet:
+        warn_of_formulas(summary.formulas)
     if as_json:
         print_json({"defense": chosen.settings(), "out": str(out_file), "seed": seed} | summary.as_dict())
     else:

@@ -30,6 +30,7 @@ class Summary:
     rows_with_ranking_kept: int = 0
     rows_with_label_kept: int = 0
     mean_l1_moved: float = 0.0
+    formulas: int = 0
 
     def add(self, scores: Floats, release: Floats) -> None:
         """Count another block."""
@@ -56,6 +57,7 @@ def protect_file(
     draws: Draws | None = None,
     check_sum: bool = True,
     force: bool = False,
+    spreadsheet: bool = False,
     progress: Progress = lambda done, size: None,
 ) -> Summary:
     """Write the releases of the scores in `source` to `target`; nothing is left behind if it fails.
@@ -70,13 +72,14 @@ def protect_file(
         draws: secure unless given.
         check_sum: False accepts rows that do not sum to one.
         force: replace an existing target.
+        spreadsheet: in CSV, put a quote before kept text that a spreadsheet would take for a formula.
         progress: called with (done, size) after every block.
     """
     kind_of(target)
     reader = open_reader(source, keep=keep, scores=scores, delimiter=delimiter)
     summary = Summary()
     with whole_file(target, force=force) as partial:
-        writer = open_writer(partial, target, reader, delimiter=delimiter)
+        writer = open_writer(partial, target, reader, delimiter=delimiter, spreadsheet=spreadsheet)
         try:
             for block in reader.blocks():
                 release = defense.release(block.scores, draws=draws, check_sum=check_sum)
@@ -89,6 +92,7 @@ def protect_file(
             writer.close()
         if not summary.rows:
             raise PriveeError("there are no rows in the file")
+        summary.formulas = writer.formulas
     return summary
 
 

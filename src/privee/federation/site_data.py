@@ -11,7 +11,7 @@ import numpy as np
 
 from privee.data.datasets import load_dataset
 from privee.data.partition import Part
-from privee.data.tables import PartyTable, fit_labels, fit_preprocessing, read_party_table
+from privee.data.tables import ALIGNED, PartyTable, fit_labels, fit_preprocessing, read_party_table
 from privee.errors import PriveeError
 from privee.federation.settings import SiteSettings
 from privee.vfl.joint_data import Rows, split_rows
@@ -58,7 +58,10 @@ def from_table(table: PartyTable, rows: Rows, settings: SiteSettings, *, test_sh
     digest = hashlib.sha256("\0".join(aligned.ids).encode())
     columns = fitted.apply(aligned)
     digest.update(columns.tobytes())
-    private: dict[str, Any] = {"preprocessing.json": fitted.as_dict()}
+    private: dict[str, Any] = {
+        "preprocessing.json": fitted.as_dict(),
+        ALIGNED: {str(settings.id_column): aligned.ids},
+    }
     about = {"id_column": settings.id_column}
     if aligned.labels is None:
         return SiteData(columns, len(train), digest.hexdigest(), private=private, about=about)

@@ -15,7 +15,7 @@ from typing import Any
 
 from privee.errors import PriveeError
 from privee.vfl.learner import Learner
-from privee.vfl.runs import read_json, write_json
+from privee.vfl.runs import read_json, write_json, write_private
 from privee.vfl.weights import load_tensors, save_tensors
 
 
@@ -58,8 +58,7 @@ class SiteStore:
 
     def finish(self, learner: Learner, files: Mapping[str, Any]) -> dict[str, str]:
         """Write the part of the model; returns the checksums of its files."""
-        for name, value in files.items():
-            write_json(self.folder / name, value)
+        write_private(self.folder, files)
         save_tensors(self.folder / "model.safetensors", learner.weights(), self._party)
         names = sorted([*files, "model.safetensors"])
         return {name: hashlib.sha256((self.folder / name).read_bytes()).hexdigest() for name in names}

@@ -16,7 +16,7 @@ from privee.errors import PriveeError
 from privee.vfl.federation import LocalFederation, make_models
 from privee.vfl.joint_data import JointData, from_dataset, new_rows
 from privee.vfl.messages import Report
-from privee.vfl.runs import RunFolder, read_json, write_json
+from privee.vfl.runs import RunFolder, read_json, write_json, write_private
 from privee.vfl.training import OnStep, TrainingSettings, train
 
 How = Literal["contiguous", "random", "strips"]
@@ -60,8 +60,7 @@ def train_run(
     federation = _federation(data, model, settings.seed)
     run = RunFolder.create(path, _config(data, model, settings))
     for party, files in data.private.items():
-        for name, value in files.items():
-            write_json(run.part(party) / name, value)
+        write_private(run.part(party), files)
     for party, about in party_files(run.config, data.shapes).items():
         write_json(run.part(party) / "party.json", about)
     progress = train(

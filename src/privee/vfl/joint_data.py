@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from privee.data.alignment import align
 from privee.data.datasets import Dataset
 from privee.data.partition import Partition
-from privee.data.tables import Labels, PartyTable, Preprocessing, fit_labels, fit_preprocessing, read_party_table
+from privee.data.tables import (
+    ALIGNED,
+    Labels,
+    PartyTable,
+    Preprocessing,
+    fit_labels,
+    fit_preprocessing,
+    read_party_table,
+)
 from privee.errors import PriveeError
 from privee.randomness import seeded
 
@@ -30,7 +38,7 @@ class JointData:
         class_names: what the labels stand for.
         train, test: row numbers.
         about: where this came from, ready for a run's config.
-        private: per party, files that stay with its part of the model (file name -> JSON value).
+        private: per party, files that stay with its part of the model, by name (see `runs.write_private`).
         ids: the active party's record ids, if there are any.
     """
 
@@ -86,7 +94,10 @@ def from_tables(
     count = len(tables[active])
     train, test = split_rows(count, test_share, seed)
     fitted = {name: fit_preprocessing(table.take(train)) for name, table in tables.items()}
-    private: dict[str, dict[str, Any]] = {name: {"preprocessing.json": f.as_dict()} for name, f in fitted.items()}
+    private: dict[str, dict[str, Any]] = {
+        name: {"preprocessing.json": fitted[name].as_dict(), ALIGNED: {id_columns[name]: table.ids}}
+        for name, table in tables.items()
+    }
     private[active]["labels.json"] = labels.as_dict()
     return JointData(
         columns={name: fitted[name].apply(table) for name, table in tables.items()},

@@ -30,6 +30,7 @@ def predict(
     draws: Draws | None = None,
     data_dir: Path | None = None,
     force: bool = False,
+    spreadsheet: bool = False,
     progress: Progress = lambda done, size: None,
 ) -> dict[str, Any]:
     """Write the releases of a run's predictions to a file and return a summary."""
@@ -37,7 +38,9 @@ def predict(
     rows = np.concatenate([data.train, data.test]) if which == "all" else getattr(data, which)
     scores = federation.scores(torch.from_numpy(rows), progress=progress)
     release = defense.release(scores, draws=draws)
-    save_scores(target, release, names=_names(data), ids=_ids(data, rows), force=force)
+    formulas = save_scores(
+        target, release, names=_names(data), ids=_ids(data, rows), force=force, spreadsheet=spreadsheet
+    )
     same = release.argmax(axis=1) == scores.argmax(axis=1)
     return {
         "defense": defense.settings(),
@@ -47,6 +50,7 @@ def predict(
         "ranking_kept": float(rows_in_order(scores, release).mean()),
         "label_kept": float(same.mean()),
         "mean_l1_moved": float(np.abs(release - scores).sum(axis=1).mean()),
+        "formulas": formulas,
     }
 
 

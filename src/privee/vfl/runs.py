@@ -2,7 +2,8 @@
 
     config.json               what was trained, on what, how; checksums of the weights once finished
     metrics.jsonl             one line per epoch
-    parties/NAME/             that party's part: party.json (what it is), model.safetensors, own tables' preprocessing
+    parties/NAME/             that party's part: party.json (what it is), model.safetensors; with own tables also their
+                              preprocessing, and the ids that all parties hold (aligned.parquet)
     coordinator/              the top: model.safetensors
     checkpoint/               while training: last state of every role; gone when finished
 
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from privee.atomic import whole_file
+from privee.data.tables import ALIGNED, write_aligned
 from privee.errors import PriveeError
 from privee.version import __version__
 from privee.vfl.federation import COORDINATOR
@@ -167,6 +169,16 @@ def write_json(path: Path, value: Any) -> None:
         partial.write_text(json.dumps(value, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
 
+def write_private(folder: Path, files: Mapping[str, Any]) -> None:
+    """Write a party's own files: the aligned ids, given as {id column: ids}, as Parquet; everything else as JSON."""
+    for name, value in files.items():
+        if name == ALIGNED:
+            ((column, ids),) = value.items()
+            write_aligned(folder / name, ids, column)
+        else:
+            write_json(folder / name, value)
+
+
 def read_json(path: Path) -> Any:
     """Read JSON, with a clear word if it is damaged."""
     try:
@@ -178,7 +190,8 @@ def read_json(path: Path) -> Any:
 
 
 def _is_kept(file: Path) -> bool:
-    return file.is_file() and file.name in {"model.safetensors", "party.json", "preprocessing.json", "labels.json"}
+    kept = {"model.safetensors", "party.json", "preprocessing.json", "labels.json", ALIGNED}
+    return file.is_file() and file.name in kept
 
 
 def _sha256(path: Path) -> str:

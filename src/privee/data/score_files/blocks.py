@@ -34,7 +34,9 @@ class Reader(Protocol):
 
 
 class Writer(Protocol):
-    """A score file being written."""
+    """A score file being written. `formulas` counts what a spreadsheet would take for one."""
+
+    formulas: int
 
     def write(self, block: Block) -> None:
         """Append rows."""

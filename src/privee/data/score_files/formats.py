@@ -45,7 +45,9 @@ def column_names(path: Path) -> list[str]:
     return parquet_names(path) if kind == "parquet" else csv_names(path, _delimiter(path, ""))
 
 
-def open_writer(partial: Path, final: Path, reader: Reader, *, delimiter: str = "") -> Writer:
+def open_writer(
+    partial: Path, final: Path, reader: Reader, *, delimiter: str = "", spreadsheet: bool = False
+) -> Writer:
     """Open `partial` for writing what will be called `final`."""
     kind = kind_of(final)
     if kind == "npy":
@@ -53,7 +55,7 @@ def open_writer(partial: Path, final: Path, reader: Reader, *, delimiter: str = 
             raise PriveeError("tables are not written to .npy, which would lose their column names; use CSV or Parquet")
         return NpyWriter(partial, reader.size, reader.one_vector)
     csv_delimiter = _delimiter(final, delimiter) if kind == "csv" else None
-    return TableWriter(partial, reader.score_names, reader.column_order, csv_delimiter)
+    return TableWriter(partial, reader.score_names, reader.column_order, csv_delimiter, spreadsheet=spreadsheet)
 
 
 def _delimiter(path: Path, given: str) -> str:

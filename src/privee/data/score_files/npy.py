@@ -43,6 +43,8 @@ class NpyReader:
 class NpyWriter:
     """Writes the header when the first block is known, then rows as they come."""
 
+    formulas = 0
+
     def __init__(self, path: Path, rows: int, one_vector: bool) -> None:
         self._path, self._rows, self._one_vector = path, rows, one_vector
         self._file = path.open("wb")

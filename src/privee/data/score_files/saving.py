@@ -17,9 +17,17 @@ from privee.scores.forms import Floats
 
 
 def save_scores(
-    path: Path, scores: Floats, *, names: Sequence[str], ids: tuple[str, Sequence[object]], force: bool = False
-) -> None:
+    path: Path,
+    scores: Floats,
+    *,
+    names: Sequence[str],
+    ids: tuple[str, Sequence[object]],
+    force: bool = False,
+    spreadsheet: bool = False,
+) -> int:
     """Write scores as CSV, Parquet or .npy (by suffix; .npy has no place for names and ids).
+
+    Returns how many ids and names a spreadsheet would take for formulas.
 
     Args:
         path: where to write.
@@ -27,6 +35,7 @@ def save_scores(
         names: a column name for each class.
         ids: name and values of the id column.
         force: replace an existing file.
+        spreadsheet: in CSV, put a quote before those.
     """
     kind = kind_of(path)
     id_name, id_values = ids
@@ -36,9 +45,11 @@ def save_scores(
         if kind == "npy":
             with partial.open("wb") as file:
                 np.save(file, scores, allow_pickle=False)
-            return
-        writer = TableWriter(partial, list(names), [id_name, *names], "," if kind == "csv" else None)
+            return 0
+        order, delimiter = [id_name, *names], "," if kind == "csv" else None
+        writer = TableWriter(partial, list(names), order, delimiter, spreadsheet=spreadsheet)
         try:
             writer.write(Block(scores, pa.table({id_name: list(id_values)})))
         finally:
             writer.close()
+    return writer.formulas

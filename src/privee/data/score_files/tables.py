@@ -15,6 +15,7 @@ import pyarrow.parquet as arrow_parquet
 
 from privee.data.score_files.blocks import BYTES_PER_BLOCK, Block
 from privee.data.score_files.columns import Columns, choose_columns
+from privee.data.score_files.formulas import count_formulas, decoded, header, table_as_text
 from privee.errors import PriveeError
 from privee.scores.forms import Floats
 
@@ -98,14 +99,29 @@ class ParquetReader:
 
 
 class TableWriter:
-    """Writes blocks as CSV or Parquet, columns in their old order."""
+    """Writes blocks as CSV (if there is a delimiter) or Parquet, columns in their old order.
 
-    def __init__(self, path: Path, names: list[str] | None, order: list[str] | None, delimiter: str | None) -> None:
+    `formulas` counts the text that a spreadsheet would take for a formula; with `spreadsheet` it is made plain text.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        names: list[str] | None,
+        order: list[str] | None,
+        delimiter: str | None,
+        *,
+        spreadsheet: bool = False,
+    ) -> None:
         self._path, self._names, self._order, self._delimiter = path, names, order, delimiter
+        self._spreadsheet, self.formulas = spreadsheet, 0
         self._out: Any = None
 
     def write(self, block: Block) -> None:
         table = self._table(block)
+        if self._delimiter is not None:
+            self.formulas += count_formulas(table) + (count_formulas(header(table)) if self._out is None else 0)
+            table = table_as_text(table) if self._spreadsheet else table
         if self._out is None:
             self._out = self._open(table.schema)
         self._out.write_table(table)
@@ -118,7 +134,8 @@ class TableWriter:
         names = self._names or [f"class_{k}" for k in range(block.scores.shape[1])]
         columns = {name: pa.array(block.scores[:, k]) for k, name in enumerate(names)}
         if block.kept is not None:
-            columns |= {name: block.kept.column(name) for name in block.kept.schema.names}
+            kept = {name: block.kept.column(name) for name in block.kept.schema.names}
+            columns |= kept if self._delimiter is None else {name: decoded(column) for name, column in kept.items()}
         return pa.table({name: columns[name] for name in self._order or names})
 
     def _open(self, schema: Any) -> Any:

@@ -59,16 +59,17 @@ def from_typed(column: Any, kind: Kind | None, where: str) -> Any:
     )
 
 
-def ids_of(column: Any, where: str) -> tuple[str, ...]:
+def ids_of(column: Any, where: str) -> Any:
     """The id column as text, exactly. Fractional types are refused: 7 and 7.0 would be two entities."""
     column = _decoded(column)
     if not pa.types.is_integer(column.type) and not _is_text(column.type):
         raise PriveeError(f"{where} holds {_type_name(column.type)}; ids are text or whole numbers")
-    ids = pc.cast(column, pa.string()).to_pylist()
-    for row, text in enumerate(ids, 1):
-        if not text:
-            raise PriveeError(f"{where} has no id at data row {row}")
-    return tuple(ids)
+    ids = pc.cast(column, pa.large_string())
+    missing = pc.fill_null(pc.equal(ids, ""), True)
+    row = pc.index(missing, True).as_py()
+    if row >= 0:
+        raise PriveeError(f"{where} has no id at data row {row + 1}")
+    return ids
 
 
 def labels_of(column: Any, where: str) -> list[str]:

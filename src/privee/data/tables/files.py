@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ PARQUET = (".parquet", ".pq")
 CSV_BLOCK = 1 << 24  # a row has to fit into a block
 
 
-def read_csv(path: Path) -> Any:
-    """Every cell as text, as it stands. The first line names the columns."""
+def read_csv(path: Path, one_of: Sequence[str] = ()) -> Any:
+    """Every cell as text, as it stands; the first line names the columns. Of `one_of`, only the first that is there."""
     delimiter = DELIMITERS[path.suffix.lower()]
     names = _header(path, delimiter)
+    wanted = [names.index(_first(names, one_of, path.name))] if one_of else list(range(len(names)))
     options = (
         # The names are given, so that duplicates can be told; one thread, because only then Arrow counts rows.
         arrow_csv.ReadOptions(
@@ -32,7 +34,9 @@ def read_csv(path: Path) -> Any:
         ),
         arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         arrow_csv.ConvertOptions(
-            column_types={str(k): pa.string() for k in range(len(names))}, strings_can_be_null=False
+            column_types={str(k): pa.string() for k in wanted},
+            strings_can_be_null=False,
+            include_columns=[str(k) for k in wanted],
         ),
     )
     try:
@@ -41,18 +45,35 @@ def read_csv(path: Path) -> Any:
         raise PriveeError(_explain(str(error), path)) from None
     if _ends_inside_quotes(path, delimiter):
         raise PriveeError(f"{path.name} is damaged: a quoted cell has no end, as if the file was cut off")
-    return table.rename_columns(names)
+    return table.rename_columns([names[k] for k in wanted])
 
 
-def read_parquet(path: Path) -> Any:
-    """The whole file, checked."""
+def read_parquet(path: Path, one_of: Sequence[str] = ()) -> Any:
+    """The whole file, checked; or only the first of these columns that is there."""
     try:
         with arrow_parquet.ParquetFile(path, page_checksum_verification=True) as file:
-            table = file.read()
+            names = file.schema_arrow.names
+            table = file.read(columns=[_first(names, one_of, path.name)] if one_of else None)
         table.validate(full=True)
+    except PriveeError:
+        raise
     except (pa.ArrowException, OSError, ValueError):
         raise PriveeError(f"{path.name} is damaged, or not a Parquet file") from None
     return table
+
+
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """Names for an error message, not too many of them."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _first(names: Sequence[str], wanted: Sequence[str], file: str) -> str:
+    found = next((name for name in wanted if name in names), None)
+    if found is None:
+        raise PriveeError(f"{file} has no column {wanted[0]!r}; its columns are {listed(names)}")
+    if list(names).count(found) > 1:
+        raise PriveeError(f"{file} has two columns called {found!r}; rename one")
+    return found
 
 
 def _header(path: Path, delimiter: str) -> list[str]:

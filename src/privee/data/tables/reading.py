@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from privee.data.tables.cells import Kind, from_text, from_typed, ids_of, labels_of
-from privee.data.tables.files import DELIMITERS, PARQUET, read_csv, read_parquet
+from privee.data.tables.files import DELIMITERS, PARQUET, listed, read_csv, read_parquet
 from privee.errors import PriveeError
 
 
@@ -71,20 +72,22 @@ def read_party_table(
     def where(name: str) -> str:
         return f"column {name!r} of {path.name}"
 
-    ids = ids_of(table.column(id_column), where(id_column))
+    ids = tuple(ids_of(table.column(id_column), where(id_column)).to_pylist())
     labels = labels_of(table.column(label_column), where(label_column)) if label_column is not None else None
     wanted = kinds or {}
     columns = {name: to_feature(table.column(name), wanted.get(name), where(name)) for name in features}
     return PartyTable(path.stem, ids, columns, labels)
 
 
-def listed(names: Sequence[str], most: int = 12) -> str:
-    """Names for an error message, not too many of them."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+def read_ids(path: Path, columns: Sequence[str]) -> Any:
+    """The ids of a file as an Arrow column of text: of the first of these columns that it has. Others are not read."""
+    table, _ = _open(path, columns)
+    (name,) = table.column_names
+    return ids_of(table.column(name), f"column {name!r} of {path.name}")
 
 
-def _open(path: Path) -> tuple[Any, Any]:
-    """The file as an Arrow table, and what makes its columns into features."""
+def _open(path: Path, one_of: Sequence[str] = ()) -> tuple[Any, Any]:
+    """The file as an Arrow table, or one column of it, and what makes its columns into features."""
     suffix = path.suffix.lower()
     if suffix not in (*DELIMITERS, *PARQUET):
         raise PriveeError(f"{path.name}: cannot tell the format; use one of {', '.join((*DELIMITERS, *PARQUET))}")
@@ -93,7 +96,9 @@ def _open(path: Path) -> tuple[Any, Any]:
     try:
         with path.open("rb"):
             pass
-        return (read_csv(path), from_text) if suffix in DELIMITERS else (read_parquet(path), from_typed)
+        if suffix in DELIMITERS:
+            return read_csv(path, one_of), from_text
+        return read_parquet(path, one_of), from_typed
     except OSError as error:
         raise PriveeError(f"{path.name} cannot be read: {error.strerror or 'input/output error'}") from None
 
@@ -101,7 +106,7 @@ def _open(path: Path) -> tuple[Any, Any]:
 def _feature_names(names: list[str], source: str, id_column: str, label_column: str | None) -> list[str]:
     if "" in names:
         raise PriveeError(f"column {names.index('') + 1} of {source} has no name; name it or remove it")
-    twice = next((name for name in names if names.count(name) > 1), None)
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise PriveeError(f"{source} has two columns called {twice!r}; rename one")
     for wanted in (id_column, label_column):

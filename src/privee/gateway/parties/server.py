@@ -87,13 +87,18 @@ class PartyService:
         return len(unknown), len(places), EmbedReply(embeddings, places, self.about.weights).encode()
 
     def _columns(self, request: EmbedRequest) -> tuple[np.ndarray, np.ndarray]:
+        """Columns, and which entities are unknown. Those that bring columns are looked up all the same.
+
+        Else columns would tell whether the other parties know an id that this one does not.
+        """
+        found = self._store.find(request.entities)
         if request.columns is None:
-            return self._store.find(request.entities)
+            return found
         if request.columns.shape[1] != self.about.features:
             raise PriveeError("the columns have another width than the model's")
         if request.columns.min() < 0 or request.columns.max() > 1:
             raise PriveeError("encoded columns lie between 0 and 1")
-        return request.columns, np.zeros(len(request.entities), dtype=bool)
+        return request.columns, found.unknown
 
 
 @dataclass

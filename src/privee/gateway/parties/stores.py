@@ -1,6 +1,7 @@
 """Where a party's columns come from: a file read once, a dataset, or a table in a database (see sql_store.py).
 
-A store finds encoded columns by entity, encoded exactly as `privee predict` encodes them.
+A store finds encoded columns by entity, encoded exactly as `privee predict` encodes them. It knows the entities that
+all parties hold (the aligned ones) and no other: whoever asks is not told whose customer somebody else is.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.data.alignment.ids import checked_ids
-from privee.data.tables import Preprocessing, read_party_table
+from privee.data.tables import ALIGNED, AlignedIds, Preprocessing, read_party_table
 from privee.errors import PriveeError
 from privee.gateway.parties.description import PartyDescription
 
 DATASET = "dataset"
+ALL = "all"
 
 
 class StoreError(PriveeError):
@@ -80,17 +82,45 @@ class Source:
         table: In a database: the table's name.
         id_column: Where it is not called as in training.
         data_dir: Folder with dataset files.
+        aligned: A file with the ids that all parties hold, in place of the run's; `all` answers for every id.
     """
 
     data: str = dataclasses.field(repr=False)  # may hold a password
     table: str | None = None
     id_column: str | None = None
     data_dir: Path | None = None
+    aligned: str | None = None
+
+
+class AlignedStore:
+    """A store of which only the aligned entities are known: it is not even asked for others."""
+
+    def __init__(self, store: Store, aligned: AlignedIds, features: int) -> None:
+        self._store, self._aligned, self._features = store, aligned, features
+
+    @property
+    def rows(self) -> int | None:
+        """How many entities there are."""
+        return self._store.rows
+
+    def find(self, entities: Sequence[str]) -> Found:
+        """Encoded columns of these entities."""
+        asked = np.flatnonzero(self._aligned.mask(entities))
+        found = Found(np.zeros((len(entities), self._features), dtype=np.float32), np.ones(len(entities), dtype=bool))
+        if len(asked):
+            found.columns[asked], found.unknown[asked] = self._store.find([entities[place] for place in asked.tolist()])
+        return found
+
+    def close(self) -> None:
+        """Let go of connections."""
+        self._store.close()
 
 
 def open_store(folder: Path, about: PartyDescription, source: Source) -> Store:
     """The store that a source stands for, checked against the party's part of the model."""
     if source.data == DATASET:
+        if source.aligned is not None:
+            raise PriveeError("--aligned is for own tables; of a dataset every row is aligned")
         return _dataset_store(about, source.data_dir)
     id_column = source.id_column or about.id_column
     if id_column is None:
@@ -98,15 +128,34 @@ def open_store(folder: Path, about: PartyDescription, source: Source) -> Store:
             f"party {about.party} was trained on the dataset {about.dataset}: serve it with --data {DATASET}"
         )
     fitted = read_preprocessing(folder, about)
+    aligned = _aligned(folder, about, source)
     if "://" in source.data:
         from privee.gateway.parties.sql_store import SqlStore
 
         if source.table is None:
             raise PriveeError("which table of the database? Give --table NAME")
-        return SqlStore(source.data, source.table, id_column, fitted)
+        store = SqlStore(source.data, source.table, id_column, fitted)
+        return store if aligned is None else AlignedStore(store, aligned, about.features)
     if source.table is not None:
         raise PriveeError("--table is for a database; --data names a file")
-    return _file_store(Path(source.data), about, id_column, fitted)
+    return _file_store(Path(source.data), about, id_column, fitted, aligned)
+
+
+def _aligned(folder: Path, about: PartyDescription, source: Source) -> AlignedIds | None:
+    """The ids to answer for; None for every id."""
+    if source.aligned == ALL:
+        return None
+    names = [name for name in (source.id_column, about.id_column) if name is not None]
+    if source.aligned is not None:
+        return AlignedIds.read(Path(source.aligned), names)
+    path = folder / ALIGNED
+    if not path.is_file():
+        raise PriveeError(
+            f"{folder} holds no {ALIGNED}, so it is not known which ids all parties hold: train again, give them with "
+            f"--aligned FILE (`privee align` writes one), or --aligned {ALL} to answer for every id, which tells those "
+            "who ask whom this party knows"
+        )
+    return AlignedIds.read(path, names[::-1])
 
 
 def read_preprocessing(folder: Path, about: PartyDescription) -> Preprocessing:
@@ -124,12 +173,19 @@ def read_preprocessing(folder: Path, about: PartyDescription) -> Preprocessing:
     return dataclasses.replace(fitted, dropped=())
 
 
-def _file_store(path: Path, about: PartyDescription, id_column: str, fitted: Preprocessing) -> MemoryStore:
+def _file_store(
+    path: Path, about: PartyDescription, id_column: str, fitted: Preprocessing, aligned: AlignedIds | None
+) -> MemoryStore:
     table = read_party_table(path, id_column=id_column, kinds=fitted.kinds)
     ids = checked_ids(table.ids, about.party)
+    if aligned is not None:
+        kept = np.flatnonzero(aligned.mask(ids))
+        if not len(kept):
+            raise PriveeError(f"{path.name} holds none of the ids that all parties hold")
+        table = table.take(kept)
     # A table may hold more than the model needs: labels, constant columns, what came later.
     needed = {name: column for name, column in table.columns.items() if name in fitted.kinds}
-    return MemoryStore(ids, fitted.apply(dataclasses.replace(table, columns=needed)))
+    return MemoryStore(table.ids, fitted.apply(dataclasses.replace(table, columns=needed)))
 
 
 def _dataset_store(about: PartyDescription, data_dir: Path | None) -> MemoryStore:
