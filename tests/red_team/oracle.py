@@ -12,7 +12,7 @@ from privee.gateway.demo import World, running_parties
 from tests.red_team.base import Outcome, Scene, ask, consumer, gateway
 from tests.red_team.lying_party import LyingParty
 
-FAR = np.float32(-1e30)
+FAR = np.float32(-1e17)
 DEFENSES = {
     "label-only": ("--defense", "label-only", "--releases", "1"),
     "ordered-dp": ("--defense", "ordered-dp:epsilon=1", "--epsilon", "1"),
