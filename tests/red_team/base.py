@@ -18,7 +18,7 @@ INFER = f"/v2/models/{MODEL}/infer"
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """How an attack ended; `measured` holds plain numbers."""
+    """How an attack ended, in words and in plain values."""
 
     attack: str
     held: bool

@@ -35,14 +35,9 @@ def attack(scene: Scene) -> Sequence[Outcome]:
             addresses[name] = party.wait_ready().address
         served = stack.enter_context(gateway(world, addresses, ("--defense", "label-only", "--unknown", "100000/day")))
         client = stack.enter_context(consumer(served.address, world.api_key("consumer")))
-        groups = {
-            group: [
-                _told(client, f"{group}-{k}", columns) for k in range(scene.times(ASKED, least=5)) for columns in (0, 1)
-            ]
-            for group in ("shop", "bank", "nobody")
-        }
+        ids = [f"{group}-{k}" for group in ("shop", "bank", "nobody") for k in range(scene.times(ASKED, least=5))]
+        different = {_told(client, one, columns) for one in ids for columns in (0, 1)}
         known = _told(client, "both-1", 1)
-    different = {told for group in groups.values() for told in group}
     words = f"{len(different)} different answer for ids outside the joint set, with columns and without"
     held = len(different) == 1 and known.startswith("200")
     return [Outcome("who is whose customer", held, words, {"answers": sorted(different), "known": known[:3]})]

@@ -21,8 +21,7 @@ MOST_MIB = 100
 def attack(scene: Scene) -> Sequence[Outcome]:
     """With a certificate of an older privee, which gRPC itself takes for a client's, against the active party."""
     world = scene.world()
-    if not (world.certs / "old-passive-1").exists():
-        old_certificate(world.certs, "passive-1")
+    old_certificate(world.certs, "stranger")
     with running(world, ("--defense", "label-only", "--releases", "100000")) as (gateway, parties):
         victim = parties["active"]
         with consumer(gateway.address, world.api_key("consumer")) as client:
@@ -37,7 +36,7 @@ def attack(scene: Scene) -> Sequence[Outcome]:
 
 
 def _asked_meanwhile(scene: Scene, certs: Path, address: str, client) -> list[int]:
-    mine = TlsFiles.from_folder(certs / "old-passive-1")
+    mine = TlsFiles.from_folder(certs / "stranger")
     over, large = threading.Event(), scene.times(LARGE, least=3)
 
     def nothing() -> Iterator[bytes]:

@@ -1,0 +1,16 @@
+"""The red team's attacks, small: `python benchmarks/red_team.py` plays them at full size."""
+
+import pytest
+
+from tests.red_team import ATTACKS, Scene, replay
+
+NOISY = ("timing", "floods")
+"""Times on a busy machine: measured by the benchmark, not asserted here."""
+
+
+@pytest.mark.parametrize("name", [name for name in ATTACKS if name not in NOISY])
+def test_it_is_held_off(name, tmp_path):
+    outcomes = replay(name, Scene(tmp_path, 0.1))
+    assert outcomes
+    assert all(outcome.held for outcome in outcomes), outcomes
+    assert all(outcome.measured for outcome in outcomes)
