@@ -1,6 +1,6 @@
 """A red team's attacks, replayed against gateways and parties that this starts: what held?
 
-    python benchmarks/red_team.py                    all of them, prints a table, stores benchmarks/results/red_team.json
+    python benchmarks/red_team.py                    all of them; prints a table, stores results/red_team.json
     python benchmarks/red_team.py oracle timing      only these; nothing is stored
     python benchmarks/red_team.py --size 0.1         a tenth of the tries (a small version of it runs in CI)
 
@@ -38,10 +38,10 @@ def main() -> int:
     if strange or not 0 < given.size <= 10:
         parser.error(f"no attack is called {strange[0]}" if strange else "--size must be above 0 and at most 10")
     outcomes, started = [], time.monotonic()
-    for name in given.attacks or ATTACKS:
-        print(f"{name} ...", file=sys.stderr, flush=True)
-        with tempfile.TemporaryDirectory(prefix="privee-red-") as folder:
-            outcomes += replay(name, Scene(Path(folder), given.size))
+    with tempfile.TemporaryDirectory(prefix="privee-red-") as folder, Scene(Path(folder), given.size) as scene:
+        for name in given.attacks or ATTACKS:
+            print(f"{name} ...", file=sys.stderr, flush=True)
+            outcomes += replay(name, scene)
     found = {
         "machine": f"{platform.machine()}, Python {platform.python_version()}",
         "size": given.size,

@@ -8,9 +8,15 @@ NOISY = ("timing", "floods")
 """Times on a busy machine: measured by the benchmark, not asserted here."""
 
 
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    with Scene(tmp_path_factory.mktemp("red"), 0.1) as found:
+        yield found
+
+
 @pytest.mark.parametrize("name", [name for name in ATTACKS if name not in NOISY])
-def test_it_is_held_off(name, tmp_path):
-    outcomes = replay(name, Scene(tmp_path, 0.1))
+def test_it_is_held_off(name, scene):
+    outcomes = replay(name, scene)
     assert outcomes
     assert all(outcome.held for outcome in outcomes), outcomes
     assert all(outcome.measured for outcome in outcomes)

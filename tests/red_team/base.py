@@ -6,11 +6,13 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 
-from privee.gateway.demo import MODEL, World, make_world
+from privee.defenses.keys import read_key
+from privee.gateway.demo import MODEL, World, make_world, running_parties
+from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.processes import ServerProcess
 
 INFER = f"/v2/models/{MODEL}/infer"
@@ -26,37 +28,68 @@ class Outcome:
     measured: dict[str, Any]
 
 
-@dataclasses.dataclass(frozen=True)
-class Scene:
-    """A folder to work in, and how much to try: 1 for minutes, a tenth of that in CI."""
+class Served(NamedTuple):
+    """A gateway that runs, and the ledger that it counts in."""
 
-    folder: Path
-    size: float
+    process: ServerProcess
+    world: World
+    ledger: str
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return self.process.address
+
+    def key(self, **options: Any) -> str:
+        """A new consumer's key."""
+        return self.world.api_key("consumer", url=self.ledger, **options)
+
+
+class Scene:
+    """A folder to work in, and how much to try: 1 for minutes, a tenth of that in CI. Parties are started once."""
+
+    def __init__(self, folder: Path, size: float) -> None:
+        self.folder, self._size = folder, size
+        self._parties: dict[World, dict[str, ServerProcess]] = {}
+        self._stack, self._ledgers = contextlib.ExitStack(), 0
 
     def times(self, full: int, least: int = 1) -> int:
         """How often, for an attack that is tried `full` times at full size."""
-        return max(least, round(full * self.size))
+        return max(least, round(full * self._size))
 
-    def world(self, name: str = "world", model: str = "logistic") -> World:
-        """A trained run with certificates, a ledger and its key."""
-        place = self.folder / name
+    def world(self, model: str = "logistic") -> World:
+        """A trained run with certificates and a key for ledgers."""
+        place = self.folder / model
         place.mkdir(exist_ok=True)
         return make_world(place, model=model, epochs=3)
 
+    def parties(self, world: World) -> dict[str, ServerProcess]:
+        """Its honest parties."""
+        if world not in self._parties:
+            self._parties[world] = self._stack.enter_context(running_parties(world, world.parties))
+        return self._parties[world]
+
+    @contextlib.contextmanager
+    def gateway(self, world: World, *options: str, **instead: str) -> Iterator[Served]:
+        """A gateway with a new ledger, stopped at the end; `instead` are addresses in place of honest parties."""
+        honest = {name: process.address for name, process in self.parties(world).items()}
+        self._ledgers += 1
+        ledger = f"sqlite:///{world.folder / f'ledger-{self._ledgers}.db'}"
+        Ledger.create(ledger, read_key(world.ledger_key))
+        process = world.gateway(honest | instead, options, url=ledger)
+        try:
+            yield Served(process.wait_ready(), world, ledger)
+        finally:
+            process.stop()
+
+    def __enter__(self) -> Scene:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
 
 Attack = Callable[[Scene], Sequence[Outcome]]
-
-
-@contextlib.contextmanager
-def gateway(
-    world: World, addresses: dict[str, str], options: Sequence[str], name: str = "gateway", ledger: str | None = None
-) -> Iterator[ServerProcess]:
-    """A gateway process on parties that listen, stopped at the end."""
-    process = world.gateway(addresses, options, name=name, url=ledger)
-    try:
-        yield process.wait_ready()
-    finally:
-        process.stop()
 
 
 @contextlib.contextmanager

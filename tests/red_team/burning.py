@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from privee.gateway.demo import running
 from tests.red_team.base import Outcome, Scene, ask, consumer
 
 ENTITIES, RELEASES = 1200, 10
@@ -12,13 +11,12 @@ ENTITIES, RELEASES = 1200, 10
 
 def attack(scene: Scene) -> Sequence[Outcome]:
     """With a key as `privee keys create` makes it: entities that a second consumer finds exhausted afterwards."""
-    world = scene.world()
     ids = [str(k) for k in range(scene.times(ENTITIES, least=300))]
-    with running(world, ("--defense", "label-only", "--releases", str(RELEASES))) as (gateway, _):
-        with consumer(gateway.address, world.api_key("consumer", quotas=None)) as thief:
+    with scene.gateway(scene.world(), "--defense", "label-only", "--releases", str(RELEASES)) as served:
+        with consumer(served.url, served.key(quotas=None)) as thief:
             codes = [ask(thief, *batch).status_code for _ in range(RELEASES) for batch in _hundreds(ids)]
         some = ids[:: max(1, len(ids) // 100)]
-        with consumer(gateway.address, world.api_key("consumer")) as other:
+        with consumer(served.url, served.key()) as other:
             share = sum(ask(other, one).status_code == 429 for one in some) / len(some)
     answered = codes.count(200) * 100
     words = f"{answered} of {len(codes) * 100} releases to one key; {share:.0%} of the entities exhausted for others"

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 import httpx
 
-from privee.gateway.demo import running
 from tests.red_team.base import INFER, Outcome, Scene, ask, consumer
 
 LIVE, READY = "/v2/health/live", "/v2/health/ready"
@@ -21,13 +20,10 @@ WIDE = json.dumps({"inputs": [[0]] * 600_000}).encode()
 
 def attack(scene: Scene) -> Sequence[Outcome]:
     """Large bodies from a key that may ask five times a minute, and bursts of readiness from strangers."""
-    world = scene.world()
-    options = ("--defense", "label-only", "--releases", "1000000")
-    seconds = max(1.0, 10 * scene.size)
-    with running(world, options) as (gateway, _):
-        url, slow = gateway.address, world.api_key("consumer", name="slow", rate="5/minute")
-        fast = world.api_key("consumer")
-        return [_bodies(url, slow, seconds), _readiness(url, fast, seconds)]
+    seconds = float(scene.times(10))
+    with scene.gateway(scene.world(), "--defense", "label-only", "--releases", "1000000") as served:
+        slow, fast = served.key(rate="5/minute"), served.key()
+        return [_bodies(served.url, slow, seconds), _readiness(served.url, fast, seconds)]
 
 
 def _bodies(url: str, key: str, seconds: float) -> Outcome:

@@ -17,7 +17,7 @@ from privee.gateway.processes import start_party
 from privee.vfl.experiment import train_run
 from privee.vfl.joint_data import from_tables
 from privee.vfl.training import TrainingSettings
-from tests.red_team.base import Outcome, Scene, ask, consumer, gateway
+from tests.red_team.base import Outcome, Scene, ask, consumer
 
 PARTIES = ("bank", "shop")
 ASKED = 40
@@ -33,8 +33,9 @@ def attack(scene: Scene) -> Sequence[Outcome]:
             party = start_party(world.run / "parties" / name, data, world.certs / name, world.folder / f"{name}.log")
             stack.callback(party.stop)
             addresses[name] = party.wait_ready().address
-        served = stack.enter_context(gateway(world, addresses, ("--defense", "label-only", "--unknown", "100000/day")))
-        client = stack.enter_context(consumer(served.address, world.api_key("consumer")))
+        served = world.gateway(addresses, ("--defense", "label-only", "--unknown", "100000/day"))
+        stack.callback(served.stop)
+        client = stack.enter_context(consumer(served.wait_ready().address, world.api_key("consumer")))
         ids = [f"{group}-{k}" for group in ("shop", "bank", "nobody") for k in range(scene.times(ASKED, least=5))]
         different = {_told(client, one, columns) for one in ids for columns in (0, 1)}
         known = _told(client, "both-1", 1)

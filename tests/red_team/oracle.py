@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import httpx
 import numpy as np
 
-from privee.gateway.demo import World, running_parties
-from tests.red_team.base import Outcome, Scene, ask, consumer, gateway
+from privee.gateway.demo import World
+from tests.red_team.base import Outcome, Scene, ask, consumer
 from tests.red_team.lying_party import LyingParty
 
 FAR = np.float32(-1e17)
@@ -23,26 +23,25 @@ def attack(scene: Scene) -> Sequence[Outcome]:
     """For two defenses: how many free answers, and how much of the passive party's embedding they told."""
     world = scene.world()
     active = world.run / "parties" / "active"
-    with LyingParty(active, world.certs / "active") as liar, running_parties(world, ["passive-1"]) as others:
-        addresses = {"active": liar.address, "passive-1": others["passive-1"].address}
-        return [_one(scene, world, addresses, liar, name) for name in DEFENSES]
+    with LyingParty(active, world.certs / "active") as liar:
+        return [_one(scene, world, liar, name) for name in DEFENSES]
 
 
-def _one(scene: Scene, world: World, addresses: dict[str, str], liar: LyingParty, name: str) -> Outcome:
-    options = (*DEFENSES[name], "--repeatable")
+def _one(scene: Scene, world: World, liar: LyingParty, name: str) -> Outcome:
     pairs, halvings = scene.times(9, least=2), scene.times(30, least=8)
-    with gateway(world, addresses, options) as process, consumer(process.address, world.api_key("consumer")) as client:
-        free = sum(_search(client, liar, name, rival, halvings) for rival in range(1, pairs + 1))
-        again = _same_again(client, liar, name)
+    options = (*DEFENSES[name], "--repeatable")
+    with scene.gateway(world, *options, active=liar.address) as served, consumer(served.url, served.key()) as client:
+        free = sum(_search(client, liar, rival, halvings) for rival in range(1, pairs + 1))
+        again = _same_again(client, liar)
     tries = pairs * halvings
     words = f"{free} free answers in {tries} tries with changed embeddings"
     measured = {"tries": tries, "free_answers": free, "same_question_again_free": again}
     return Outcome(f"repeatable oracle, {name}", free == 0 and again, words, measured)
 
 
-def _search(client: httpx.Client, liar: LyingParty, name: str, rival: int, halvings: int) -> int:
+def _search(client: httpx.Client, liar: LyingParty, rival: int, halvings: int) -> int:
     """Look for the place where class 0 and its rival change, by whether an answer is free; how many were."""
-    entity, free, low, high = str(100 * list(DEFENSES).index(name) + rival), 0, -64.0, 64.0
+    entity, free, low, high = str(rival), 0, -64.0, 64.0
     liar.embedding = _two(0, rival, 0.0, -1e3)  # class 0 wins for sure: the one charged question
     assert ask(client, entity).status_code == 200
     for _step in range(halvings):
@@ -62,8 +61,8 @@ def _two(first: int, second: int, one: float, other: float) -> np.ndarray:
     return made
 
 
-def _same_again(client: httpx.Client, liar: LyingParty, name: str) -> bool:
+def _same_again(client: httpx.Client, liar: LyingParty) -> bool:
     """The feature itself: the same question is answered the same, for nothing."""
-    liar.embedding, entity = None, str(900 + list(DEFENSES).index(name))
-    first, second = ask(client, entity).json(), ask(client, entity).json()
+    liar.embedding = None
+    first, second = ask(client, "900").json(), ask(client, "900").json()
     return bool(first["outputs"] == second["outputs"] and second["parameters"]["charged"] == 0)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import grpc
 
-from privee.gateway.demo import running
 from privee.gateway.parties.tls import TlsFiles
 from privee.gateway.parties.wire import EMBED
 from tests.party_world import grpc_channel, old_certificate
@@ -22,9 +21,9 @@ def attack(scene: Scene) -> Sequence[Outcome]:
     """With a certificate of an older privee, which gRPC itself takes for a client's, against the active party."""
     world = scene.world()
     old_certificate(world.certs, "stranger")
-    with running(world, ("--defense", "label-only", "--releases", "100000")) as (gateway, parties):
-        victim = parties["active"]
-        with consumer(gateway.address, world.api_key("consumer")) as client:
+    with scene.gateway(world, "--defense", "label-only", "--releases", "100000") as served:
+        victim = scene.parties(world)["active"]
+        with consumer(served.url, served.key()) as client:
             ask(client, "1").raise_for_status()
             before = _memory(victim.pid)
             codes = _asked_meanwhile(scene, world.certs, victim.address, client)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 
 import numpy as np
 from scipy import stats
 
 from privee.defenses.keys import read_key
-from privee.gateway.demo import World, running_parties
+from privee.gateway.demo import World
 from privee.gateway.ledger.api_keys import Keys
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.limits import Limits
-from tests.red_team.base import Outcome, Scene, ask, consumer, gateway
+from tests.red_team.base import Outcome, Scene, ask, consumer
 from tests.red_team.lying_party import LyingParty
 
 LEVEL = 1e-4
@@ -47,18 +48,20 @@ def _keys(scene: Scene, world: World) -> Outcome:
 def _refusals(scene: Scene, world: World) -> Outcome:
     """A spent entity asked again: does the time of the refusal tell which class would have won?"""
     active, options = world.run / "parties" / "active", ("--defense", "ordered-dp:epsilon=1", "--epsilon", "1")
-    with LyingParty(active, world.certs / "active") as liar, running_parties(world, ["passive-1"]) as others:
-        addresses = {"active": liar.address, "passive-1": others["passive-1"].address}
-        with gateway(world, addresses, options) as process, consumer(process.address, world.api_key("consumer")) as one:
-            ask(one, "5"), ask(one, "5")
-            before = liar.asked
+    with ExitStack() as stack:
+        liar = stack.enter_context(LyingParty(active, world.certs / "active"))
+        served = stack.enter_context(scene.gateway(world, *options, active=liar.address))
+        client = stack.enter_context(consumer(served.url, served.key()))
+        while ask(client, "5").status_code == 200:
+            pass
+        before = liar.asked
 
-            def with_embedding(value: float) -> None:
-                liar.embedding = np.array([value, *[0.0] * 9])
-                ask(one, "5")
+        def with_embedding(value: float) -> None:
+            liar.embedding = np.array([value, *[0.0] * 9])
+            ask(client, "5")
 
-            sides = {"near": lambda: with_embedding(0.0), "far": lambda: with_embedding(700.0)}
-            times = _interleaved(sides, scene.times(400, least=30))
+        sides = {"near": lambda: with_embedding(0.0), "far": lambda: with_embedding(700.0)}
+        times = _interleaved(sides, scene.times(400, least=30))
     chance, asked = _chance(times["near"], times["far"]), liar.asked - before
     measured = {"p": chance, "parties_asked": asked} | _medians(times)
     words = f"p = {chance:.2g}; the parties were asked {asked} times for refused questions"
