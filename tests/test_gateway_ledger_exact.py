@@ -73,6 +73,19 @@ def test_sums_stop_at_the_cap():
             Limits(**{name: CAP})
 
 
+def test_the_share_used_up_is_at_most_all_of_it():
+    limits = Limits(releases=4, epsilon=8 * UNIT)
+    assert [limits.share(total) for total in (NOTHING, Price(1), Price(1, 6 * UNIT), Price(4), Price(9))] == [
+        0.0,
+        0.25,
+        0.75,
+        1.0,
+        1.0,  # the limit was higher before
+    ]
+    assert Limits(releases=0).share(Price(1)) == 1.0
+    assert Limits().share(Price(1)) == 0.0
+
+
 ADVANCED = Limits(epsilon=100, delta=0.5)
 BORDERS = [
     (Limits(releases=3), Price(3), True),
