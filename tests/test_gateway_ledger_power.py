@@ -28,9 +28,7 @@ with Ledger.open(sys.argv[1], b"k" * 32, limits=Limits()) as ledger:
         ledger.charge(Ask(["a", f"b{{number}}"], Price(), "key", uuid4().hex))
         os.write(receipts, b"x")
 """
-CALL = re.compile(
-    rb'(?:\d+ +)?(\w+)\(\d+<([^>]*)>(?:, "([^"]*)"\.{0,3}, \d+, (\d+)|, "[^"]*", \d+|, (\d+))?\) += (\d+)'
-)
+CALL = re.compile(rb'\d+ +(\w+)\(\d+<([^>]*)>(?:, "([^"]*)", \d+, (\d+)|, "[^"]*", \d+|, (\d+))?\) += \d+')
 
 
 def recorded(url: str, folder: Path) -> list[tuple]:
