@@ -22,6 +22,8 @@ CAP = 2**62
 """Sums stop here, short of what a database holds in a whole number; no limit is as high."""
 _SLACK = 1 + 1e-12
 """Far more than what floating point loses, so that its rounding never favours whoever asks."""
+_LEAST = Fraction(5e-324)
+"""What floating point cannot tell from nothing."""
 
 
 class Price(NamedTuple):
@@ -47,7 +49,7 @@ class Price(NamedTuple):
     def of_epsilon(cls, epsilon: float) -> Price:
         """Of one epsilon-differentially private release."""
         exact = Fraction(repr(float(epsilon)))  # as it was written: ten times 0.1 is 1
-        drift = Fraction(epsilon * math.tanh(epsilon / 2) * _SLACK)
+        drift = exact * (Fraction(math.tanh(epsilon / 2)) + _LEAST) * Fraction(_SLACK)
         return cls(1, *(min(math.ceil(part * UNIT), CAP) for part in (exact, drift, exact**2)))
 
     def times(self, count: int) -> Price:
