@@ -104,6 +104,13 @@ def test_a_good_download_is_whole(server, tmp_path, what):
     assert files_below(tmp_path) == ["file.bin"]
 
 
+def test_a_server_that_sends_without_end_is_left(server, tmp_path):
+    server.files["file.bin"] = CONTENTS * 20
+    with pytest.raises(PriveeError, match=r"sends more than file\.bin has; nothing is kept"):
+        download(pinned(server, "good"), tmp_path)
+    assert files_below(tmp_path) == []
+
+
 def test_progress_counts_bytes_over_all_files(server, tmp_path):
     server.files["second.bin"] = CONTENTS[:70_000]
     told = []

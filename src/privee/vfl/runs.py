@@ -29,6 +29,7 @@ from privee.vfl.training import Progress
 from privee.vfl.weights import load_tensors, save_tensors
 
 FORMAT = 1
+MOST_JSON = 128 << 20
 
 
 class RunFolder:
@@ -79,6 +80,8 @@ class RunFolder:
 
     def part(self, role: str) -> Path:
         """The folder of one role."""
+        if role in ("", ".", "..") or Path(role).name != role:
+            raise PriveeError(f"{role[:40]!r} is no name for a party: it would leave the run's folder")
         return self.path / COORDINATOR if role == COORDINATOR else self.path / "parties" / role
 
     def finish(self, learners: Mapping[str, Learner]) -> None:
@@ -182,10 +185,14 @@ def write_private(folder: Path, files: Mapping[str, Any]) -> None:
 def read_json(path: Path) -> Any:
     """Read JSON, with a clear word if it is damaged."""
     try:
+        if path.stat().st_size > MOST_JSON:
+            raise PriveeError(f"{path} is damaged: no such file has more than {MOST_JSON >> 20} MB")
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise PriveeError(f"{path} is missing") from None
-    except (json.JSONDecodeError, UnicodeDecodeError):
+    except PriveeError:
+        raise
+    except (ValueError, RecursionError):  # not UTF-8, not JSON, a number without end, nested without end
         raise PriveeError(f"{path} is damaged: it is not readable JSON") from None
 
 

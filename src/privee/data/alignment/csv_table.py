@@ -10,9 +10,14 @@ from typing import BinaryIO
 import numpy as np
 
 from privee.data.alignment.ids import Rows
+from privee.data.limits import refuse_more
 from privee.errors import PriveeError
 
 MARK = b"\xef\xbb\xbf"  # some programs begin UTF-8 files with it
+
+
+MOST_LINE = 1 << 24
+ROW_BYTES, ROWS_BETWEEN = 300, 1 << 16  # what a row takes here, and how often that is looked at
 
 
 class CsvTable:
@@ -32,6 +37,8 @@ class CsvTable:
                     raise PriveeError(f"{row} has {len(cells)} cells where the header has {len(names)}")
                 self.ids.append(cells[column])
                 places.append(place)
+                if len(places) % ROWS_BETWEEN == 0:
+                    refuse_more(ROW_BYTES * len(places), path.name)
         self._header, self._places = header, np.array(places, dtype=np.int64)
 
     def write(self, rows: Rows, target: Path) -> None:
@@ -63,11 +70,13 @@ def _piece(file: BinaryIO, start: int, end: int) -> bytes:
 class _Lines:
     """Lines as text, counting the bytes they take."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file, self.position = file, 0
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self._file, self._name, self.position = file, name, 0
 
     def __iter__(self) -> Iterator[str]:
-        for line in self._file:
+        for line in iter(lambda: self._file.readline(MOST_LINE), b""):
+            if len(line) == MOST_LINE:
+                raise PriveeError(f"{self._name}: a line is longer than {MOST_LINE:,} bytes")
             text = line.removeprefix(MARK) if self.position == 0 else line
             self.position += len(line)
             yield text.decode()
@@ -75,7 +84,7 @@ class _Lines:
 
 def _records(file: BinaryIO, delimiter: str, name: str) -> Iterator[tuple[list[str], tuple[int, int]]]:
     """Cells of each record with its first byte and the byte after it; empty lines are passed over."""
-    lines = _Lines(file)
+    lines = _Lines(file, name)
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     start = 0
     try:

@@ -10,7 +10,11 @@ import pyarrow.parquet as arrow_parquet
 
 from privee.data.alignment.csv_table import column_place
 from privee.data.alignment.ids import Rows
+from privee.data.limits import refuse_more
+from privee.data.parquet import bounded, read_bounded
 from privee.errors import PriveeError
+
+ID_BYTES = 100  # of a short text in Python
 
 
 class ParquetTable:
@@ -19,17 +23,19 @@ class ParquetTable:
     def __init__(self, path: Path, id_column: str) -> None:
         self._path = path
         try:
-            with arrow_parquet.ParquetFile(path) as file:
+            with bounded(path) as file:
                 column_place(list(file.schema_arrow.names), id_column, path.name)
-                column = file.read(columns=[id_column]).column(id_column)
-        except (pa.ArrowException, OSError):
+            column = read_bounded(path, [id_column]).column(id_column)
+            refuse_more(ID_BYTES * len(column), path.name)
+        except PriveeError:
+            raise
+        except (pa.ArrowException, OSError, ValueError):
             raise PriveeError(f"{path.name}: this is not a readable Parquet file") from None
         self.ids: list[str] = _as_text(column, id_column, path.name)
 
     def write(self, rows: Rows, target: Path) -> None:
         """Write the given rows, in that order."""
-        with arrow_parquet.ParquetFile(self._path) as file:
-            arrow_parquet.write_table(file.read().take(pa.array(rows)), target)
+        arrow_parquet.write_table(read_bounded(self._path).take(pa.array(rows)), target)
 
 
 def _as_text(column: Any, name: str, file: str) -> list[Any]:

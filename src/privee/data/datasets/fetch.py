@@ -25,7 +25,12 @@ def verified_bytes(path: Path, file: DataFile) -> bytes:
 
     What is checked is what is returned: the file is read once, so it cannot change in between.
     """
-    contents = path.read_bytes()
+    with path.open("rb") as opened:
+        contents = opened.read(file.size + 1)  # whatever it is, it takes no more memory than what it should be
+    if len(contents) > file.size:
+        raise PriveeError(
+            f"{path} is broken or was changed: larger than {file.size:,} bytes; remove it and fetch it again"
+        )
     actual = hashlib.sha256(contents).hexdigest()
     if actual != file.sha256:
         raise PriveeError(
@@ -49,7 +54,7 @@ def download(file: DataFile, folder: Path, bar: Any = None) -> Path:
     target = folder / file.name
     with whole_file(target, force=True) as partial:  # force: a file that was finished meanwhile is the same one
         try:
-            _get(file.url, partial, bar)
+            _get(file.url, partial, bar or _Bar(file, 0, file.size, None))
         except requests.RequestException as error:
             raise PriveeError(_what_failed(error, requests, file)) from None
         _check_download(partial, file)
@@ -63,7 +68,7 @@ def _get(url: str, target: Path, bar: Any) -> None:
             answers.callback(answer.close)
 
         get = needed("pooch", "pooch").HTTPDownloader(
-            progressbar=bar or False,
+            progressbar=bar,
             chunk_size=CHUNK_BYTES,
             timeout=TIMEOUT_SECONDS,
             headers={"Accept-Encoding": "identity"},  # else a server may pack it, and sizes would not mean anything
@@ -101,15 +106,18 @@ class _Bar:
 
     def __init__(self, file: DataFile, before: int, size: int, tell: ProgressFunction | None) -> None:
         self._file, self._before, self._size, self._tell = file, before, size, tell
-        self._done = 0
+        self._done = self._sent = 0
 
     def update(self, count: int) -> None:
+        self._sent += count
+        if self._sent > self._file.size + CHUNK_BYTES:
+            raise PriveeError(f"{_host(self._file)} sends more than {self._file.name} has; nothing is kept")
         self._done = min(self._done + count, self._file.size)  # pooch counts the last chunk as a full one
         if self._tell:
             self._tell(self._before + self._done, self._size)
 
     def reset(self) -> None:
-        self._done = 0
+        self._done = self._sent = 0
 
     def close(self) -> None:
         """Nothing to close: the caller owns the bar."""

@@ -6,6 +6,7 @@ or is called id (or ends in _id).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
@@ -27,18 +28,21 @@ def choose_columns(names: Sequence[str], keep: Sequence[str] = (), scores: Seque
         >>> choose_columns(["customer_id", "a", "b"])
         Columns(scores=['a', 'b'], kept=['customer_id'])
     """
-    if len(set(names)) != len(names):
-        twice = next(name for name in names if list(names).count(name) > 1)
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
         raise PriveeError(f"the column name {twice!r} appears twice")
     for pattern in (*keep, *scores):
         if not _any_matches(names, pattern):
             raise PriveeError(f"no column is called {pattern!r}; the columns are {_listed(names)}")
     kept = [name for name in names if _kept(name, keep, scores)]
-    chosen = [name for name in names if (_matches(name, scores) if scores else name not in kept)]
-    left = [name for name in names if name not in kept and name not in chosen]
+    known = set(kept)
+    chosen = [name for name in names if (_matches(name, scores) if scores else name not in known)]
+    known.update(chosen)
+    left = [name for name in names if name not in known]
     if left:
         raise PriveeError(f"{_listed(left)} would be lost: name it with --id to keep it, or among --scores")
-    both = [name for name in kept if name in chosen]
+    taken = set(chosen)
+    both = [name for name in kept if name in taken]
     if both:
         raise PriveeError(f"{_listed(both)} is named both as a score and as a column to keep")
     return Columns(chosen, kept)

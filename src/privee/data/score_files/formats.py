@@ -7,7 +7,8 @@ from pathlib import Path
 
 from privee.data.score_files.blocks import Reader, Writer
 from privee.data.score_files.npy import NpyReader, NpyWriter
-from privee.data.score_files.tables import CsvReader, ParquetReader, TableWriter, csv_names, parquet_names
+from privee.data.score_files.parquet import ParquetReader, parquet_names
+from privee.data.score_files.tables import CsvReader, TableWriter, csv_names
 from privee.errors import PriveeError
 
 SUFFIXES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".npy": "npy"}

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from privee.data.limits import refuse_more
 from privee.data.score_files.formats import column_names, open_reader
 from privee.errors import PriveeError
 
@@ -27,7 +28,11 @@ def load_scores(path: Path) -> Loaded:
     """Columns called class_* if there are any, otherwise all that do not look like ids."""
     names = column_names(path)
     keep = [name for name in names if not name.startswith(CLASS)] if any(n.startswith(CLASS) for n in names) else []
-    blocks = list(open_reader(path, keep=keep).blocks())
+    blocks, held = [], 0
+    for block in open_reader(path, keep=keep).blocks():
+        held += block.scores.nbytes
+        refuse_more(2 * held, path.name)
+        blocks.append(block)
     if not blocks:
         raise PriveeError(f"there are no rows in {path}")
     values = np.concatenate([np.atleast_2d(block.scores) for block in blocks]).astype(np.float64)

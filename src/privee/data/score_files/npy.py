@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,7 @@ class NpyReader:
     def __init__(self, path: Path) -> None:
         large = path.stat().st_size > MAP_FROM_BYTES
         try:
+            _check_header(path)
             array = np.load(path, mmap_mode="r" if large else None, allow_pickle=False)
         except (ValueError, EOFError, OSError):
             raise PriveeError("this is not a readable .npy file of numbers") from None
@@ -38,6 +40,16 @@ class NpyReader:
             block, _ = to_rows(self._array[start : start + rows])
             self.done = start + len(block)
             yield Block(block)
+
+
+def _check_header(path: Path) -> None:
+    """NumPy takes memory for the shape that a header names before it looks how much there is."""
+    with path.open("rb") as file:
+        version = np.lib.format.read_magic(file)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(file)
+        if dtype.kind not in "fiub" or math.prod(shape) * dtype.itemsize > path.stat().st_size - file.tell():
+            raise ValueError
 
 
 class NpyWriter:

@@ -1,4 +1,4 @@
-"""CSV and Parquet, through Arrow."""
+"""CSV read, CSV and Parquet written, through Arrow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as arrow_parquet
 
-from privee.data.score_files.blocks import BYTES_PER_BLOCK, Block
+from privee.data.limits import refuse_wide
+from privee.data.score_files.blocks import Block
 from privee.data.score_files.columns import Columns, choose_columns
 from privee.data.score_files.formulas import count_formulas, decoded, header, table_as_text
 from privee.errors import PriveeError
@@ -32,6 +33,7 @@ class CsvReader:
 
     def __init__(self, path: Path, keep: Sequence[str], scores: Sequence[str], delimiter: str) -> None:
         self._names = csv_names(path, delimiter)
+        refuse_wide(len(self._names), path.name)
         self._columns = choose_columns(self._names, keep, scores)
         self.column_order, self.score_names = self._names, self._columns.scores
         self.size = path.stat().st_size
@@ -51,7 +53,7 @@ class CsvReader:
         with self._file:
             try:
                 for batch in arrow_csv.open_csv(self._file, *self._options):
-                    yield _block(batch, self._columns)
+                    yield make_block(batch, self._columns)
             except pa.ArrowInvalid as error:
                 raise PriveeError(self._explain(str(error))) from None
 
@@ -67,35 +69,6 @@ class CsvReader:
         if counts:
             return f"a row has {counts[3]} columns where the header has {counts[2]}"
         return "this is not a readable CSV file"
-
-
-class ParquetReader:
-    """A Parquet file; kept columns keep their types."""
-
-    score_names: list[str] | None
-    column_order: list[str] | None
-    one_vector = False
-
-    def __init__(self, path: Path, keep: Sequence[str], scores: Sequence[str]) -> None:
-        try:
-            # Arrow's default reads the whole file ahead; these two make it a stream.
-            self._file = arrow_parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
-        except (pa.ArrowInvalid, OSError):
-            raise PriveeError("this is not a readable Parquet file") from None
-        names = list(self._file.schema_arrow.names)
-        self._columns = choose_columns(names, keep, scores)
-        self.column_order, self.score_names = names, self._columns.scores
-        self.size, self.done = self._file.metadata.num_rows, 0
-
-    def blocks(self) -> Iterator[Block]:
-        rows = max(1, BYTES_PER_BLOCK // (8 * max(1, len(self._columns.scores))))
-        with self._file:
-            try:
-                for batch in self._file.iter_batches(batch_size=rows):
-                    self.done += batch.num_rows
-                    yield _block(batch, self._columns)
-            except (pa.ArrowInvalid, OSError):
-                raise PriveeError("the Parquet file is damaged") from None
 
 
 class TableWriter:
@@ -156,15 +129,8 @@ def csv_names(path: Path, delimiter: str) -> list[str]:
         raise PriveeError("this is not a readable CSV file") from None
 
 
-def parquet_names(path: Path) -> list[str]:
-    """The names of a Parquet file's columns."""
-    try:
-        return list(arrow_parquet.read_schema(path).names)
-    except (pa.ArrowInvalid, OSError):
-        raise PriveeError("this is not a readable Parquet file") from None
-
-
-def _block(batch: Any, columns: Columns) -> Block:
+def make_block(batch: Any, columns: Columns) -> Block:
+    """Scores as numbers, and what is kept beside them."""
     scores = [_numbers(batch.column(name), name) for name in columns.scores]
     stacked: Floats = np.stack(scores, axis=1) if scores else np.empty((batch.num_rows, 0))
     return Block(stacked, batch.select(columns.kept) if columns.kept else None)

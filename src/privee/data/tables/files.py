@@ -10,8 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
-import pyarrow.parquet as arrow_parquet
 
+from privee.data.limits import refuse_more, refuse_wide
+from privee.data.parquet import bounded, read_bounded
 from privee.errors import PriveeError
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -22,7 +23,9 @@ CSV_BLOCK = 1 << 24  # a row has to fit into a block
 def read_csv(path: Path, one_of: Sequence[str] = ()) -> Any:
     """Every cell as text, as it stands; the first line names the columns. Of `one_of`, only the first that is there."""
     delimiter = DELIMITERS[path.suffix.lower()]
+    refuse_more(path.stat().st_size, path.name)
     names = _header(path, delimiter)
+    refuse_wide(len(names), path.name)
     wanted = [names.index(_first(names, one_of, path.name))] if one_of else list(range(len(names)))
     options = (
         # The names are given, so that duplicates can be told; one thread, because only then Arrow counts rows.
@@ -51,9 +54,9 @@ def read_csv(path: Path, one_of: Sequence[str] = ()) -> Any:
 def read_parquet(path: Path, one_of: Sequence[str] = ()) -> Any:
     """The whole file, checked; or only the first of these columns that is there."""
     try:
-        with arrow_parquet.ParquetFile(path, page_checksum_verification=True) as file:
-            names = file.schema_arrow.names
-            table = file.read(columns=[_first(names, one_of, path.name)] if one_of else None)
+        with bounded(path) as file:
+            columns = [_first(file.schema_arrow.names, one_of, path.name)] if one_of else None
+        table = read_bounded(path, columns, page_checksum_verification=True)
         table.validate(full=True)
     except PriveeError:
         raise

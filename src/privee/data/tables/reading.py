@@ -13,9 +13,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from privee.data.limits import refuse_more
 from privee.data.tables.cells import Kind, from_text, from_typed, ids_of, labels_of
 from privee.data.tables.files import DELIMITERS, PARQUET, listed, read_csv, read_parquet
 from privee.errors import PriveeError
+
+ID_BYTES = 100  # of a short text in Python
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ def read_party_table(
     features = _feature_names(table.column_names, path.name, id_column, label_column)
     if table.num_rows == 0:
         raise PriveeError(f"{path.name} has no rows")
+    refuse_more(table.nbytes + table.num_rows * (ID_BYTES + 8 * len(features)), path.name)
 
     def where(name: str) -> str:
         return f"column {name!r} of {path.name}"

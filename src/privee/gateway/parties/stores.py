@@ -165,7 +165,7 @@ def read_preprocessing(folder: Path, about: PartyDescription) -> Preprocessing:
         saved = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise PriveeError(f"{path} is missing") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise PriveeError(f"{path} is damaged: it is not readable JSON") from None
     fitted = Preprocessing.from_dict(saved)
     if len(fitted.feature_names) != about.features:
