@@ -20,11 +20,30 @@ from nvflare.fuel.f3.cellnet.defs import CellChannel, MessageHeaderKey
 from nvflare.private.admin_defs import Message
 from nvflare.private.defs import new_cell_message
 
+from privee.federation.site import Site
+from privee.vfl.messages import Embedding
+
 SECONDS, EVERY = 600.0, 0.1
+BENT = "bent"
 
 
 class Hostile(FLComponent):
-    """Listed in the kit's own `local/resources.json`; nobody asks whether such a class is allowed."""
+    """Listed in the kit's own `local/resources.json`; nobody asks whether such a class is allowed.
+
+    The processes of jobs have it too: there it makes the site send embeddings of a width of its own in a run called
+    `BENT`.
+    """
+
+    def __init__(self):
+        super().__init__()
+        honest = Site.handle
+
+        def handle(site, content):
+            reply = honest(site, content)
+            bent = isinstance(reply, Embedding) and reply.values is not None and site.job.run == BENT
+            return Embedding(reply.values.repeat(1, 50)) if bent else reply
+
+        Site.handle = handle
 
     def handle_event(self, event_type, fl_ctx):
         if event_type in (EventType.SYSTEM_START, EventType.AFTER_CLIENT_REGISTER):
@@ -55,7 +74,16 @@ def _sent(engine, order: dict) -> str:
     else:
         payload = bytes.fromhex(order.get("hex", ""))
     request = new_cell_message({}, payload)
-    reply = cell.core_cell.send_request(channel, topic, target=order["to"], request=request, timeout=order["seconds"])
+    if "times" in order:
+        for _ in range(order["times"]):
+            cell.core_cell.fire_and_forget(channel, topic, order["to"], new_cell_message({}, payload))
+        return "sent"
+    own = cell.core_cell.my_info.fqcn
+    cell.core_cell.my_info.fqcn = order.get("as", own)  # under another's name
+    try:
+        reply = cell.core_cell.send_request(channel, topic, order["to"], request, timeout=order["seconds"])
+    finally:
+        cell.core_cell.my_info.fqcn = own
     code, found = reply.get_header(MessageHeaderKey.RETURN_CODE), reply.payload
     return f"{code} {found.body if isinstance(found, Message) else found}"
 

@@ -23,12 +23,12 @@ from privee.federation.project import Project, create_project
 from privee.federation.running import follow_job, wait_for_sites
 from privee.vfl.runs import read_json, write_json
 from tests.support_federation import SESSION, digits_job, free_port
-from tests.support_hostile_kit import ordered, plant, zipped
+from tests.support_hostile_kit import BENT, ordered, plant, zipped
 
 OURS = "privee.federation"
-EPOCHS = 150
+EPOCHS = 100
 JOB_ID = "0b1f8a52-9d5c-4c54-9e0e-3f6f0a1c2d3e"
-DROPPED = 1.5  # seconds to wait for a reply that shall not come
+DROPPED = 1.0  # seconds to wait for a reply that shall not come
 
 
 def shell(marker: Path) -> dict:
@@ -68,6 +68,7 @@ class Found:
 
     markers: list[str]
     attacks: dict[str, str]
+    bent: dict
     ordinary: dict
     by_server: dict[str, str]
     by_site: dict[str, str]
@@ -93,15 +94,21 @@ def found(project, tmp_path_factory) -> Found:
     with local_kits(project), admin_of(project, 120) as admin:
         wait_for_sites(admin, project.job.parties, 120)
         by = [asked(kit, orders(active, folder)) for kit in hostile]
+        forged = {"topic": "train.delete_run", "headers": {"job_id": JOB_ID}, "as": "server"}
+        (active / JOB_ID).mkdir()
+        asked(hostile[1], {"forged": forged})
         jobs = {at: admin.submit(attack_job(folder / f"job-{at}", project.job, at)) for at in ("sites", "server")}
+        jobs["bent"] = admin.submit(write_job(folder / "bent", dataclasses.replace(project.job, run=BENT)))
         ordinary = admin.submit(write_job(folder / "job", project.job))
         step = step_of_another(hostile[0] / "privee" / "run.progress.json", ordinary, hostile[1])
         state, _ = follow_job(admin, ordinary, folder / "ordinary")
         assert all(admin.wait_over(job, 90) for job in jobs.values())
+        bent, _ = follow_job(admin, jobs["bent"], folder / "fetched")
         by[0] |= asked(hostile[0], replayed(active / ordinary / "app_active"))
         return Found(
             markers=sorted(one.name for one in folder.glob("at-*")),
             attacks={at: admin.status(job) for at, job in jobs.items()},
+            bent=dict(bent),
             ordinary=dict(state),
             by_server=by[0],
             by_site=by[1],
@@ -143,14 +150,15 @@ def asked(kit: Path, wanted: dict[str, dict]) -> dict[str, str]:
 
 
 def step_of_another(board: Path, job: str, kit: Path) -> str:
-    """A site takes the coordinator's part towards another one, in the middle of a training."""
+    """A site poses as the coordinator towards another one in the middle of a training, and floods the coordinator."""
     end = time.monotonic() + 120
     while not board.exists() or read_json(board)["phase"] != "training":
         assert time.monotonic() < end, "the training did not start"
         time.sleep(0.05)
     data = encode(Frame(SESSION, 1, Note("hello"))).hex()
     order = {"to": f"active.{job}", "channel": "privee", "topic": "step", "hex": data, "seconds": DROPPED}
-    return ordered(kit, [order])[0]
+    flood = {"to": f"server.{job}", "channel": "privee", "topic": "step", "hex": "00" * 50_000, "times": 400}
+    return ordered(kit, [order, flood])[0]
 
 
 def test_an_admin_starts_no_process_anywhere(found):
@@ -162,6 +170,12 @@ def test_an_admin_starts_no_process_anywhere(found):
 def test_an_ordinary_run_beside_the_attacks_finishes_and_all_sites_stay(found):
     assert found.ordinary["outcome"]["epochs"] == EPOCHS
     assert found.silent == []
+
+
+def test_a_site_that_sends_something_else_ends_its_job_by_its_name(found, project):
+    """Over the real line; the parts of the others hold no model."""
+    assert found.bent["error"].startswith("site passive-1 sent an embedding of shape (128, 500)")
+    assert not list(project.folder.glob(f"kits/*/privee/{BENT}/**/model.safetensors"))
 
 
 def test_a_server_reads_no_file_of_a_sites_and_deletes_none(found):
@@ -182,6 +196,13 @@ def test_a_server_deploys_no_app_that_the_admin_did_not_sign(found):
 def test_another_site_gets_no_answer_at_all(found):
     assert set(found.by_site.values()) == {"timeout None"}
     assert not found.step_by_site.startswith("ok")
+
+
+def test_another_site_does_nothing_in_the_servers_name(found, project):
+    """The server knows who sent it; from itself the site would have taken it."""
+    assert JOB_ID in found.kept
+    log = (project.kit(project.server) / "log.txt").read_text()
+    assert "bound to origin passive-1, not message origin server" in log
 
 
 # --- the settings of a kit -------------------------------------------------------------------------------------------

@@ -52,7 +52,11 @@ class Bent:
         if not self._when(request.content):
             return reply
         self._left -= 1
-        return reply if self._left >= 0 else self._bend(request, decode(reply))
+        if self._left >= 0:
+            return reply
+        if not tracemalloc.is_tracing():  # from here on it counts; tracing is slow
+            tracemalloc.start()
+        return self._bend(request, decode(reply))
 
 
 def saying(content: Content) -> Bend:
@@ -106,7 +110,6 @@ def run_against(job, folder: Path, site: str, when, bend: Bend, after: int = 0, 
     """A job with one hostile site: what was said, how long it took and how much memory."""
     line, loop = line_to(job, folder, tables)
     loop.doors[site] = Bent(loop.doors[site], when, bend, after)
-    tracemalloc.start()
     started = time.monotonic()
     try:
         with pytest.raises(SiteError) as caught:
@@ -161,7 +164,7 @@ EMBEDDINGS = {
 @pytest.mark.parametrize("how", EMBEDDINGS)
 def test_an_embedding_that_is_none_ends_the_job_by_the_sites_name(tmp_path, how):
     bend, words = EMBEDDINGS[how]
-    said = run_against(digits_job("mlp", 3), tmp_path, "passive-1", training, bend, after=2)
+    said = run_against(digits_job("mlp", 2), tmp_path, "passive-1", training, bend)
     check(tmp_path, said, "passive-1", words)
 
 
