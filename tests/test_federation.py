@@ -10,11 +10,13 @@ import torch
 from privee.data.tables import ALIGNED
 from privee.errors import PriveeError
 from privee.federation import executor
+from privee.federation.allowing import GUARD
 from privee.federation.answering import Answering
 from privee.federation.assembling import assemble
 from privee.federation.coordination import coordinate
 from privee.federation.errors import SiteError, SiteLostError
 from privee.federation.exchange import Exchange
+from privee.federation.fitting import Fitting
 from privee.federation.frames import Failure, Frame, Note, decode, encode
 from privee.federation.serving import serve_kit
 from privee.federation.settings import SiteSettings
@@ -31,7 +33,7 @@ from privee.vfl.messages import (
     Work,
     WorkAndLogits,
 )
-from privee.vfl.runs import RunFolder, read_json
+from privee.vfl.runs import RunFolder, read_json, write_json
 from privee.vfl.weights import load_tensors
 from tests.support_federation import (
     SESSION,
@@ -279,7 +281,9 @@ def watched(tmp_path, spoil=lambda party: None, **training):
         for site in sites:
             secrets.extend(t.numpy().ravel().copy() for t in site.party.learner.weights().values())
 
-    coordinate(job, Exchange(loop, SESSION), tmp_path / "c", on_step=look)
+    exchange = Exchange(loop, SESSION)
+    exchange.fitting = Fitting(10, torch.float64)
+    coordinate(job, exchange, tmp_path / "c", on_step=look)
     secrets.extend(site.party._features.numpy().ravel() for site in sites)
     return np.intersect1d(crossed_numbers(loop), np.concatenate(secrets))
 
@@ -357,5 +361,6 @@ def test_a_kit_with_broken_settings_does_not_start(broken, tmp_path):
     (tmp_path / "local").mkdir()
     (tmp_path / "startup" / "fed_client.json").write_text('{"client": {"fqsn": "shop"}}')
     (tmp_path / "local" / "privee-shop.json").write_text(broken)
+    write_json(tmp_path / "local" / "resources.json", {"components": [GUARD], "class_allow_list": []})
     with pytest.raises(PriveeError, match=r"privee-shop\.json"):
         serve_kit(tmp_path)

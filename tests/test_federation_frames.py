@@ -2,6 +2,8 @@
 
 import contextlib
 import dataclasses
+import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -12,8 +14,8 @@ from hypothesis.extra import numpy as hnp
 
 from privee.errors import PriveeError
 from privee.federation.errors import FrameError
-from privee.federation.frames import Frame, Note, decode, encode
-from privee.federation.tensors import Packing
+from privee.federation.frames import Failure, Frame, Note, decode, encode
+from privee.federation.tensors import BYTE, FLOAT32, FLOAT64, HALF, Packing
 from privee.vfl.messages import (
     Embedding,
     EmbeddingAndGradient,
@@ -27,9 +29,8 @@ from privee.vfl.messages import (
 from tests.support_federation import SESSION
 
 finite = st.floats(-1e6, 1e6, width=32)
-floats = hnp.arrays(np.float32, hnp.array_shapes(min_dims=2, max_dims=3, max_side=6), elements=finite).map(
-    torch.from_numpy
-)
+shapes = hnp.array_shapes(min_dims=2, max_dims=3, min_side=0, max_side=6)
+floats = hnp.arrays(np.float32, shapes, elements=finite).map(torch.from_numpy)
 doubles = hnp.arrays(np.float64, (3, 2), elements=st.floats(-1e9, 1e9)).map(torch.from_numpy)
 numbers = st.lists(st.integers(0, 2**32 - 1), max_size=8).map(lambda rows: torch.tensor(rows, dtype=torch.int64))
 logits = st.integers(0, 5).flatmap(
@@ -97,6 +98,9 @@ def test_sizes_are_bounded_before_memory_is_taken():
     frame = bytearray(encode(Frame(SESSION, 1, Embedding(torch.zeros(2, 3)))))
     at = len(frame) - 24 - 8
     frame[at : at + 8] = b"\xff" * 8  # 2**64 numbers, so it says
+    with pytest.raises(FrameError, match="too large"):
+        decode(bytes(frame))
+    frame[at : at + 8] = b"\xff\xff\0\0\xff\x0f\0\0"  # one gigabyte
     with pytest.raises(FrameError, match="cut off"):
         decode(bytes(frame))
 
@@ -110,12 +114,110 @@ def test_numbers_must_be_finite():
         decode(bytes(frame))
 
 
-@given(floats, st.sampled_from([Packing.FP16, Packing.INT8]))
-def test_reduced_numbers_are_close(values, packing):
+anything = hnp.arrays(
+    np.float32,
+    hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=5),
+    elements=st.floats(width=32, allow_nan=False, allow_infinity=False),
+)
+
+
+@given(anything.map(torch.from_numpy), st.sampled_from(list(Packing)))
+def test_every_packing_brings_shapes_and_numbers_back(values, packing):
+    """Empty sides and the largest numbers too."""
     back = decode(encode(Frame(SESSION, 1, Embedding(values)), packing)).content.values
     assert back.dtype == torch.float32
     assert back.shape == values.shape
-    bound = 2.0**-10 if packing is Packing.FP16 else 1 / 253
-    largest = values.abs().amax() if packing is Packing.FP16 else values.reshape(len(values), -1).abs().amax(1)
-    off = (back - values).abs()
-    assert bool((off.reshape(len(values), -1) <= (bound * largest).reshape(-1, 1) + 1e-37).all())
+    bound = {Packing.EXACT: 0.0, Packing.FP16: 2.0**-10, Packing.INT8: 1 / 252}[packing]
+    rows = len(values) if packing is Packing.INT8 else min(1, values.numel())
+    flat, off = (t.reshape(rows, values.numel() // max(rows, 1)).double() for t in (values, back - values))
+    largest = flat.abs().amax(1, keepdim=True) if flat.numel() else flat.sum(1, keepdim=True)
+    assert bool((off.abs() <= bound * largest + 1e-37).all())
+
+
+# --- bytes that nobody honest sends -------------------------------------------------------------------------------
+
+MUTATIONS = 40_000
+LARGE = (0, 1, 2, 3, 255, 2**16, 2**31 - 1, 2**31, 2**32 - 1)
+
+
+def head(code: int, *sides: int) -> bytes:
+    """A tensor's head, whatever it promises."""
+    return bytes([code, len(sides)]) + b"".join(side.to_bytes(4, "little") for side in sides)
+
+
+def embedding(tensor: bytes) -> bytes:
+    """A frame that says it holds an embedding."""
+    empty = encode(Frame(SESSION, 1, Embedding(None)))
+    return empty[:-2] + tensor
+
+
+def samples() -> list[bytes]:
+    """Good frames of every kind and packing, some with empty tensors."""
+    rows, numbers = torch.arange(3), torch.linspace(-1, 1, 6).reshape(3, 2)
+    logits = Logits(numbers, rows, True)
+    kinds = [Embedding(t) for t in (numbers, numbers[:0], numbers[:, :0], numbers.double(), None)]
+    kinds += [
+        LogitGradient(numbers),
+        logits,
+        Logits(numbers[:0], rows[:0], False),
+        ReportRequest(),
+        Report(1.0, 0.5, 3),
+    ]
+    kinds += [Work(numbers, rows, True, False), Work(None, rows[:0], False, False)]
+    kinds += [WorkAndLogits(Work(numbers[:0], None, True, True), logits), Note("n", {"a": [1, "b"]}, b"body")]
+    kinds += [EmbeddingAndGradient(Embedding(numbers), LogitGradient(None)), Failure("no")]
+    return [encode(Frame(SESSION, 1, kind), packing) for kind in kinds for packing in Packing]
+
+
+def bent(good: bytes, rng: np.random.Generator) -> bytes:
+    """A few bytes changed, a stretch cut out or doubled, or a length put in that means much."""
+    data = bytearray(good)
+    for _ in range(rng.integers(1, 4)):
+        place = int(rng.integers(0, len(data) or 1))
+        how = rng.integers(0, 4)
+        if how == 0:
+            data[place : place + 1] = bytes([rng.integers(0, 256)])
+        elif how == 1:
+            data[place : place + 4] = int(rng.choice(LARGE)).to_bytes(4, "little")
+        elif how == 2:
+            del data[place : place + int(rng.integers(1, 9))]
+        else:
+            data[place:place] = data[place : place + int(rng.integers(1, 9))]
+    return bytes(data)
+
+
+def test_every_mutation_is_a_message_or_a_frame_error():
+    rng, good = np.random.default_rng(11), samples()
+    read = 0
+    for place in range(MUTATIONS):
+        with contextlib.suppress(FrameError):
+            decode(bent(good[place % len(good)], rng))
+            read += 1
+    assert read > MUTATIONS / 100  # some do pass, so the rest was not refused at the door
+
+
+@pytest.mark.parametrize("code", [FLOAT32, FLOAT64, HALF, BYTE])
+def test_what_a_head_promises_takes_no_memory(code):
+    """Each of these says how much is to come, and nothing does."""
+    tracemalloc.start()
+    try:
+        for sides in itertools.product((0, 1, 2**16, 2**32 - 1), repeat=3):
+            with contextlib.suppress(FrameError):
+                decode(embedding(head(code, *sides)))
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("code", [FLOAT32, FLOAT64, HALF, BYTE])
+@pytest.mark.parametrize("sides", [(0, 2**32 - 1, 2**32 - 1), (2**32 - 1,) * 8, (0,) + (2**32 - 1,) * 7])
+def test_an_empty_tensor_is_not_endless(code, sides):
+    with pytest.raises(FrameError, match="too large"):
+        decode(embedding(head(code, *sides) + bytes(64)))
+
+
+def test_half_characters_are_refused_and_not_sent():
+    good = encode(Frame(SESSION, 1, Note("n", {"a": "xxxxxx"})))
+    with pytest.raises(FrameError, match="not readable"):
+        decode(good.replace(b"xxxxxx", b"\\ud800"))
+    assert decode(encode(Frame(SESSION, 1, Failure("file \udcff")))).content.words == "file ?"

@@ -43,7 +43,7 @@ def install_scoring(project: Project) -> None:
         (local / "custom").mkdir()
         shutil.copyfile(scoring.__file__, local / "custom" / "scoring_job.py")
         resources = read_json(local / "resources.json")
-        resources["class_allow_list"].append("scoring_job.")
+        resources["class_allow_list"] += ["scoring_job.Scorer", "scoring_job.Collector"]
         write_json(local / "resources.json", resources)
     demanded = {"scopes": [{"name": "releases", "task_result_filters": [FILTER]}], "default_scope": "releases"}
     write_json(project.kit("passive-2") / "local" / "privacy.json", demanded)
@@ -138,7 +138,7 @@ def what_an_admin_reads(admin: Admin, site: str, file: str) -> str:
 
 def test_an_admin_neither_reads_a_sites_files_nor_runs_other_code_there(found):
     assert "class_allow_list" not in found.read
-    assert "authoriz" in found.read.lower()
+    assert "invalid_request" in found.read  # the guard took the command away before anybody asked for rights
     assert not found.smuggled
     assert found.status == "FINISHED:FAILED_TO_RUN"
 

@@ -1,14 +1,22 @@
-"""A kit's settings: only classes that it allows, no code from elsewhere, no look at its files, and logs stay there."""
+"""A kit's settings: the classes a job needs and no other, no code from elsewhere, and a guard at the sites.
+
+NVFlare takes an entry of the class allow list for everything below it: a package would allow all callables in it, those
+that start processes too. A class has nothing below it, so each entry here is one class.
+"""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from privee.errors import PriveeError
+from privee.federation.job import CONTROLLER, EXECUTOR
 from privee.vfl.runs import read_json, write_json
 
-OURS = "privee.federation."
+FILTER = "privee.federation.result_filter.ReleaseFilter"
+AT_SERVER, AT_SITE = (CONTROLLER,), (EXECUTOR, FILTER)
+GUARD = {"id": "privee_guard", "path": "privee.federation.guard.SiteGuard", "args": {}}
 LOG_STREAMS = ("site_log_streamer", "log_receiver")
 RIGHTS = {
     **dict.fromkeys(("submit_job", "manage_job", "download_job", "view", "operate"), "any"),
@@ -17,26 +25,32 @@ RIGHTS = {
 """What the project's admin may do. By default a job could bring its own code, and a site's files could be read."""
 
 
-def allow_privee(local: Path) -> dict[str, Any]:
-    """Write a kit's resources.json: NVFlare's defaults and our classes; returns what was written."""
-    default = local / "resources.json.default"
-    resources = read_json(default) if default.exists() else _defaults()
-    resources["class_allow_list"] = [*resources["class_allow_list"], OURS]
-    resources["allow_log_streaming"] = False  # else a site's error log is sent to the server
-    kept = [part for part in resources.get("components", []) if part["id"] not in LOG_STREAMS]
-    if "components" in resources:
-        resources["components"] = kept
-    write_json(local / "resources.json", resources)
-    return json.loads(json.dumps(resources))
-
-
-def restrict_admin(local: Path) -> None:
-    """Write a kit's authorization.json: the admin may run jobs of the kit's own classes, and no more."""
+def close_kit(kit: Path) -> None:
+    """Write the settings of a server's or a site's kit over NVFlare's defaults."""
+    local, server = kit / "local", (kit / "startup" / "fed_server.json").is_file()
+    resources = read_json(local / "resources.json.default")
+    kept = [part for part in resources["components"] if part["id"] not in LOG_STREAMS]
+    resources["components"] = kept if server else [*kept, GUARD]
+    write_json(local / "resources.json", resources | _policy(AT_SERVER if server else AT_SITE))
     write_json(local / "authorization.json", {"format_version": "1.0", "permissions": {"project_admin": RIGHTS}})
 
 
-def _defaults() -> dict[str, Any]:
-    """For the simulator, which has no kits."""
-    from nvflare.app_common.default_component_policy import DEFAULT_CLASS_ALLOW_LIST
+def refuse_open(kit: Path) -> None:
+    """Refuse a kit of an earlier version, which allowed whole packages and had no guard."""
+    server, resources = (kit / "startup" / "fed_server.json").is_file(), read_json(kit / "local" / "resources.json")
+    guarded = server or GUARD["path"] in [part.get("path") for part in resources["components"]]
+    if not guarded or "privee.federation." in resources["class_allow_list"]:
+        raise PriveeError(f"{kit} is a kit of an earlier version, which lets others in; make the project anew")
 
-    return {"format_version": 2, "class_allow_list": list(DEFAULT_CLASS_ALLOW_LIST)}
+
+def close_simulator(local: Path) -> None:
+    """The same for the simulator, which has one folder for all roles and no admin."""
+    write_json(local / "resources.json", {"format_version": 2} | _policy((*AT_SERVER, *AT_SITE)))
+
+
+def _policy(classes: Sequence[str]) -> dict[str, Any]:
+    return {
+        "class_allow_list": list(classes),
+        "class_list_enforcement_mode": "enforce",
+        "allow_log_streaming": False,  # else a site's error log is sent to the server
+    }

@@ -95,14 +95,17 @@ class CellPost:
             raise StoppedError("NVFlare stopped the job")
 
 
-def answer_on(core_cell: Any, answer: Callable[[bytes], bytes]) -> None:
-    """Let a site's process answer the coordinator."""
+def answer_on(core_cell: Any, job_id: str, answer: Callable[[bytes], bytes]) -> None:
+    """Let a site's process answer the coordinator of its job, and nobody else who can reach it."""
+    coordinator = (FQCN.join([FQCN.ROOT_SERVER, job_id]), FQCN.ROOT_SERVER)  # the latter in the simulator
 
-    def reply(request: Message) -> Message:
-        return make_reply(ReturnCode.OK, "", answer(request.payload))
+    def reply(request: Message, work: Callable[[bytes], bytes]) -> Message:
+        if request.get_header(MessageHeaderKey.ORIGIN) not in coordinator:
+            return make_reply(ReturnCode.UNAUTHENTICATED)
+        return make_reply(ReturnCode.OK, "", work(request.payload))
 
-    core_cell.register_request_cb(CHANNEL, STEP, reply)
-    core_cell.register_request_cb(CHANNEL, READY, lambda request: make_reply(ReturnCode.OK, "", b"ready"))
+    core_cell.register_request_cb(CHANNEL, STEP, reply, answer)
+    core_cell.register_request_cb(CHANNEL, READY, reply, lambda _: b"ready")
 
 
 def _is_good(reply: Message) -> bool:

@@ -20,6 +20,7 @@ from privee.federation.board import Board
 from privee.federation.cells import CellPost, be_prompt, session_of
 from privee.federation.coordination import coordinate
 from privee.federation.exchange import Exchange
+from privee.federation.guard import refuse_transit
 from privee.federation.settings import JobSettings, SiteSettings
 from privee.vfl.federation import COORDINATOR
 from privee.vfl.runs import write_json
@@ -41,7 +42,9 @@ class CoordinatorController(Controller):  # type: ignore[misc]  # NVFlare has no
         be_prompt()
         folder = _folder(fl_ctx)
         self._board = Board(folder / f"{self._job.run}.progress.json")
-        fl_ctx.get_engine().register_app_command(PROGRESS, self._progress)
+        engine = fl_ctx.get_engine()
+        refuse_transit(engine.get_cell().core_cell)
+        engine.register_app_command(PROGRESS, self._progress)
 
     def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
         """The whole job; a failure becomes the job's own."""

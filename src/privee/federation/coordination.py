@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from privee.errors import PriveeError
 from privee.federation.exchange import Exchange
+from privee.federation.fitting import Fitting, classes_of, column_of, counts_of
 from privee.federation.frames import Note
 from privee.federation.keeping import CoordinatorFolder, FederatedKeeper
 from privee.federation.settings import JobSettings
@@ -20,7 +20,7 @@ from privee.vfl.experiment import Outcome
 from privee.vfl.federation import COORDINATOR
 from privee.vfl.joint_data import Rows, split_rows
 from privee.vfl.messages import Report
-from privee.vfl.models import architecture
+from privee.vfl.models import EMBEDDING, SumTop, architecture
 from privee.vfl.seeds import build
 from privee.vfl.training import OnStep, train
 
@@ -89,13 +89,8 @@ def _active(job: JobSettings, exchange: Exchange, step: str, site: str, body: by
 def _encode(job: JobSettings, exchange: Exchange) -> tuple[list[str], Rows, Rows]:
     """Classes, training and test rows."""
     replies = exchange.notes({site: Note("encode") for site in job.parties}, job.align_seconds)
-    counts = {(reply.values.get("rows"), reply.values.get("train")) for reply in replies.values()}
-    rows, training = replies[job.active].values.get("rows"), replies[job.active].values.get("train")
-    if len(counts) != 1 or type(rows) is not int or type(training) is not int or not 0 < training <= rows < 1 << 32:
-        raise PriveeError("the sites do not hold the same records; are they on the same version of the data?")
-    classes = replies[job.active].values.get("classes")
-    if not isinstance(classes, list) or len(classes) < 2 or not all(isinstance(name, str) for name in classes):
-        raise PriveeError(f"site {job.active} named no classes")
+    rows, training = counts_of(replies, job.active)
+    classes = classes_of(replies[job.active], job.active)
     if "tables" in job.source:
         return classes, *split_rows(rows, float(job.source["tables"]["test_share"]), job.training.seed)
     return classes, np.arange(training), np.arange(training, rows)
@@ -107,8 +102,9 @@ def _config(
     """The same config as `privee train` writes."""
     source = dict(job.source)
     if "tables" in source:
-        columns = {site: known[site].values.get("id_column") for site in job.parties}
-        about = {"parties": list(job.parties), "id_columns": columns, "label": known[job.active].values.get("label")}
+        columns = {site: column_of(known[site], "id_column", site) for site in job.parties}
+        label = column_of(known[job.active], "label", job.active)
+        about = {"parties": list(job.parties), "id_columns": columns, "label": label}
         source = {"tables": about | {"test_share": source["tables"]["test_share"]}}
     return {
         "model": job.model,
@@ -123,6 +119,8 @@ def _config(
 def _coordinator(job: JobSettings, exchange: Exchange, n_classes: int) -> Coordinator:
     _, make_top = architecture(job.model)
     top = build(job.training.seed, COORDINATOR, lambda: make_top(len(job.parties), n_classes))
+    if exchange.fitting is None:
+        exchange.fitting = Fitting(n_classes if isinstance(top, SumTop) else EMBEDDING)
     return Coordinator(top, exchange, job.parties, job.active)
 
 

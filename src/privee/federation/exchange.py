@@ -8,6 +8,7 @@ from typing import Protocol
 
 from privee.federation.cost import Cost, kind_of
 from privee.federation.errors import FrameError, SiteError, SiteLostError, StoppedError
+from privee.federation.fitting import Fitting
 from privee.federation.frames import Content, Failure, Frame, Note, decode, encode
 from privee.federation.tensors import Packing
 from privee.vfl.messages import Message
@@ -29,12 +30,16 @@ class Exchange:
         post: what carries the bytes.
         session: 16 bytes that belong to this job alone.
         patience: seconds a site may take for a training step before the job ends.
+
+    Attributes:
+        fitting: once the run's sizes are known, what replies to training steps must look like.
     """
 
     def __init__(self, post: Post, session: bytes, *, patience: float = 30.0, packing: Packing = Packing.EXACT) -> None:
         self._post, self._session, self._patience, self._packing = post, session, patience, packing
         self._steps: dict[str, int] = {}
         self.cost = Cost()
+        self.fitting: Fitting | None = None
 
     def ask(self, requests: Mapping[str, Message]) -> dict[str, Message]:
         """Send each named site its message and return their replies."""
@@ -42,6 +47,8 @@ class Exchange:
         for site, reply in self.talk(requests, self._patience).items():
             if isinstance(reply, Note | Failure):
                 raise SiteError(f"site {site} answered a training step with a note")
+            if self.fitting is not None:
+                self.fitting.check(site, requests[site], reply)
             replies[site] = reply
         return replies
 
@@ -53,10 +60,11 @@ class Exchange:
         messages = {site: encode(frame, self._packing) for site, frame in frames.items()}
         started = time.perf_counter()
         found = self._delivered(messages, seconds)
-        replies = {site: decode(data) for site, data in found.items()}
-        busy = max(frame.busy for frame in replies.values()) / 1e6
+        replies = {site: _decoded(site, data) for site, data in found.items()}
+        seconds = time.perf_counter() - started
+        busy = min(seconds, max(frame.busy for frame in replies.values()) / 1e6)
         kind = kind_of(next(iter(requests.values())))
-        self.cost.count(kind, messages.values(), found.values(), time.perf_counter() - started, busy)
+        self.cost.count(kind, messages.values(), found.values(), seconds, busy)
         return {site: self._content(site, replies[site]) for site in requests}
 
     def _delivered(self, messages: dict[str, bytes], seconds: float) -> dict[str, bytes]:
@@ -79,7 +87,7 @@ class Exchange:
         if isinstance(frame.content, Failure):
             raise SiteError(f"site {site}: {frame.content.words}")
         if frame.session != self._session or frame.step != self._steps[site]:
-            raise FrameError(f"site {site} answered another message")
+            raise SiteError(f"site {site} answered another message")
         return frame.content
 
     def note(self, site: str, note: Note, seconds: float) -> Note:
@@ -94,3 +102,10 @@ class Exchange:
                 raise SiteError(f"site {site} answered a note with {type(reply).__name__}")
             replies[site] = reply
         return replies
+
+
+def _decoded(site: str, data: bytes) -> Frame:
+    try:
+        return decode(data)
+    except FrameError as error:
+        raise SiteError(f"site {site} sent no proper message: {error}") from None

@@ -17,6 +17,7 @@ from privee.errors import PriveeError
 from privee.federation.answering import Answering
 from privee.federation.cells import answer_on, be_prompt, session_of
 from privee.federation.frames import Content
+from privee.federation.guard import refuse_strangers
 from privee.federation.settings import SiteSettings
 from privee.federation.site import Site
 
@@ -32,7 +33,9 @@ class PartyExecutor(Executor):  # type: ignore[misc]  # NVFlare has no types
             workspace: Workspace = fl_ctx.get_prop(FLContextKey.WORKSPACE_OBJECT)
             kit, local = Path(workspace.get_root_dir()), Path(workspace.get_site_config_dir())
             door = door_of(name, local, kit / "privee", session_of(fl_ctx.get_job_id()))
-            answer_on(fl_ctx.get_engine().get_cell().core_cell, door.answer)
+            core_cell = fl_ctx.get_engine().get_cell().core_cell
+            refuse_strangers(core_cell)
+            answer_on(core_cell, fl_ctx.get_job_id(), door.answer)
 
     def execute(self, task_name: str, shareable: Shareable, fl_ctx: FLContext, abort_signal: Signal) -> Shareable:
         """There are no tasks."""

@@ -91,6 +91,7 @@ def _read_note(reader: Reader) -> Note:
         raise FrameError(f"a note of {length:,} bytes is too long")
     try:
         name, values = json.loads(bytes(reader.take(length)).decode(), parse_constant=_refuse)
+        json.dumps([name, values], ensure_ascii=False).encode()  # half a character would break what it is written to
     except (ValueError, TypeError, RecursionError):
         raise FrameError("a note is not readable") from None
     if not isinstance(name, str) or not isinstance(values, dict):
@@ -108,7 +109,7 @@ def _refuse(_: str) -> NoReturn:
 
 
 def _write_failure(failure: Failure, packing: Packing) -> list[bytes]:
-    return [failure.words.encode()[: 4 * MAX_WORDS]]
+    return [failure.words.encode(errors="replace")[: 4 * MAX_WORDS]]
 
 
 _ALL: dict[type, tuple[Writer, Callable[[Reader], Content]]] = CODECS | {

@@ -8,6 +8,7 @@ from typing import Any
 
 from privee.federation.errors import SiteLostError
 from privee.federation.exchange import Exchange
+from privee.federation.fitting import files_of
 from privee.federation.frames import Note
 from privee.federation.settings import JobSettings
 from privee.vfl.federation import COORDINATOR
@@ -63,8 +64,8 @@ class FederatedKeeper:
     def finish(self, learners: dict[str, Learner]) -> None:
         """Write every part of the model at its role; then the checkpoints may go."""
         replies = self._tell("finish")
-        files = {site: dict(reply.values.get("files") or {}).items() for site, reply in replies.items()}
-        self._run.sites = {f"parties/{site}/{name}": str(sha) for site, found in files.items() for name, sha in found}
+        files = {site: files_of(reply, site).items() for site, reply in replies.items()}
+        self._run.sites = {f"parties/{site}/{name}": sha for site, found in files.items() for name, sha in found}
         self._run.finish(learners)
         with contextlib.suppress(SiteLostError):  # the run is complete: who is gone now keeps a checkpoint, that is all
             self._tell("forget")

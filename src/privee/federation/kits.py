@@ -8,6 +8,7 @@ from pathlib import Path
 
 from privee.data.tables import read_party_table
 from privee.errors import PriveeError
+from privee.federation.allowing import refuse_open
 from privee.federation.child import Child
 from privee.federation.settings import SiteSettings
 from privee.vfl.runs import read_json, write_json
@@ -16,9 +17,11 @@ from privee.vfl.runs import read_json, write_json
 def prepare_kit(kit: Path) -> str:
     """Check a kit and, at the server, keep NVFlare's job store inside it; returns `server` or `site`."""
     if (kit / "startup" / "fed_server.json").is_file():
+        refuse_open(kit)
         _own_stores(kit)
         return "server"
     if (kit / "startup" / "fed_client.json").is_file():
+        refuse_open(kit)
         return "site"
     raise PriveeError(f"{kit} is not the kit of a server or a site")
 

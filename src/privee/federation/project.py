@@ -4,9 +4,9 @@
     PROJECT/kits/HOST/         the server's (coordinator's) kit, to be copied to that machine alone
     PROJECT/kits/SITE/         each site's kit, likewise
     PROJECT/kits/ADMIN/        for the person who runs jobs
-    PROJECT/authority/         the root key that signed all of them; keep it off the other machines
 
-NVFlare's own provisioner makes keys and certificates; connections need a certificate on both ends (mutual TLS).
+NVFlare's own provisioner makes keys and certificates; connections need a certificate on both ends (mutual TLS). The key
+that signed them, and the copy of all keys that the provisioner writes down, are not kept: nobody can add a site later.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from privee.errors import PriveeError
-from privee.federation.allowing import allow_privee, restrict_admin
+from privee.federation.allowing import close_kit
 from privee.federation.settings import JobSettings, SiteSettings
 from privee.vfl.runs import read_json, write_json
 
@@ -84,8 +84,7 @@ def create_project(
     for kit in (folder / "kits").iterdir():
         kit.chmod(0o700)
         if (kit / "local" / "resources.json.default").exists() and kit.name != ADMIN:
-            allow_privee(kit / "local")
-            restrict_admin(kit / "local")
+            close_kit(kit)
             if direct_port is not None:
                 write_json(kit / "local" / "comm_config.json", _direct(server, direct_port))
     for site, own in (sites or {}).items():
@@ -111,7 +110,6 @@ def _provision(folder: Path, job: JobSettings, server: str, port: int) -> None:
         if not (made / ADMIN / "startup" / "client.key").is_file():
             raise PriveeError("NVFlare's provisioner made no kits; see its words: " + said.getvalue()[-300:])
         shutil.move(made, folder / "kits")
-        shutil.move(made.parent / "state", folder / "authority")
 
 
 def _direct(server: str, port: int) -> dict[str, Any]:

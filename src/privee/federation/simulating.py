@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from privee.errors import PriveeError
-from privee.federation.allowing import allow_privee
+from privee.federation.allowing import close_simulator
 from privee.federation.assembling import assemble, refuse_taken
 from privee.federation.child import Child
 from privee.federation.job import write_job
@@ -63,7 +63,7 @@ def _prepare(workspace: Path, job: JobSettings, sites: Mapping[str, SiteSettings
     write_job(workspace / "job", job)
     local = workspace / "simulator" / "local"
     local.mkdir(parents=True)
-    allow_privee(local)
+    close_simulator(local)
     for role in (*job.parties, COORDINATOR):
         given = sites.get(role, SiteSettings(folder=parts / role))
         dataclasses.replace(given, folder=parts / role).write(local, role)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from privee.errors import PriveeError
+from privee.federation.fitting import MAX_CLASSES
 from privee.federation.frames import Content, Failure, Note
 from privee.federation.settings import JobSettings, SiteSettings
 from privee.federation.site_alignment import SiteAlignment
@@ -17,6 +19,7 @@ from privee.federation.site_store import SiteStore
 from privee.federation.tensors import Packing
 from privee.version import __version__
 from privee.vfl.experiment import PARTY_FORMAT
+from privee.vfl.messages import Message, WorkAndLogits
 from privee.vfl.models import architecture
 from privee.vfl.party import ActiveParty, PassiveParty
 from privee.vfl.seeds import build, seed_everything
@@ -51,6 +54,7 @@ class Site:
         if isinstance(content, Failure):
             raise PriveeError("a site takes no failures")
         if not isinstance(content, Note):
+            self._check_rows(content)
             return self.party.handle(content)
         if content.name not in self._notes:
             raise PriveeError(f"a site knows no note called {content.name[:40]!r}")
@@ -58,6 +62,14 @@ class Site:
             return self._notes[content.name](content)
         except (KeyError, TypeError):
             raise PriveeError(f"the note {content.name} lacks something, or is out of turn") from None
+
+    def _check_rows(self, message: Message) -> None:
+        """A batch is a part of the records; memory is taken for each row that is asked for."""
+        parts = (message.work, message.logits) if isinstance(message, WorkAndLogits) else (message,)
+        for part in parts:
+            rows, count = getattr(part, "rows", None), len(self.data.columns)
+            if isinstance(rows, Tensor) and (len(rows) > count or (len(rows) and int(rows.max()) >= count)):
+                raise PriveeError(f"the coordinator asks for rows that are not there; there are {count:,}")
 
     def packing(self) -> Packing:
         """How embeddings travel in this job."""
@@ -91,6 +103,8 @@ class Site:
     def _hello(self, note: Note) -> Note:
         if note.values["version"] != __version__:
             raise PriveeError(f"the coordinator runs privee {note.values['version']!s:.20}, this site {__version__}")
+        if self._job is not None:
+            raise PriveeError("the coordinator said hello before; another run needs another job")
         job = JobSettings.from_dict(note.values["job"])
         if self.name not in job.parties:
             raise PriveeError(f"the job has no party called {self.name}")
@@ -120,7 +134,7 @@ class Site:
 
     def _build(self, note: Note) -> Note:
         job, data = self.job, self.data
-        self._n_classes = int(note.values["n_classes"])
+        self._n_classes = n_classes(note.values["n_classes"], data.classes)
         bottom, _ = architecture(job.model)
         shape = data.columns.shape[1:]
         seed_everything(job.training.seed)
@@ -151,6 +165,8 @@ class Site:
         return Note("finish", {"files": files})
 
     def _forget(self, note: Note) -> Note:
+        if self._party is None:  # the folder may be another run's
+            raise PriveeError("the model is not built yet")
         self._store.forget()
         return DONE
 
@@ -165,3 +181,10 @@ class Site:
             "n_classes": self._n_classes,
             **self.data.about,
         }
+
+
+def n_classes(given: Any, own: Sequence[str]) -> int:
+    """How many classes the coordinator names; where the labels are, it must be right."""
+    if type(given) is not int or not 2 <= given <= MAX_CLASSES or (own and given != len(own)):
+        raise PriveeError("the coordinator names a wrong number of classes")
+    return given

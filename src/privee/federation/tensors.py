@@ -16,9 +16,10 @@ from torch import Tensor
 from privee.errors import PriveeError
 from privee.federation.errors import FrameError
 
-MAX_SIDES = 8
+MAX_SIDES, MAX_NUMBERS = 8, 1 << 30
 ABSENT, FLOAT32, FLOAT64, ROWS, HALF, BYTE = range(6)
 _EXACT = {FLOAT32: "<f4", FLOAT64: "<f8"}
+_LARGEST = np.nextafter(np.finfo(np.float32).max / np.float32(127), np.float32(0))  # 127 times this is still finite
 
 
 class Packing(StrEnum):
@@ -80,20 +81,24 @@ def unpack_floats(reader: Reader) -> Tensor | None:
     if code == ABSENT and sides == 0:
         return None
     shape = _shape(reader, sides)
-    count = math.prod(shape)
-    if code in _EXACT:
-        values = _numbers(reader, _EXACT[code], count)
-    elif code == HALF:
-        scale = _numbers(reader, "<f4", 1)
-        values = _numbers(reader, "<f2", count).astype(np.float32) * scale
-    elif code == BYTE and shape:
-        scales = _numbers(reader, "<f4", shape[0])
-        values = _numbers(reader, "<i1", count).reshape(shape[0], -1) * scales[:, None]
-    else:
-        raise FrameError("the message holds numbers of an unknown kind")
+    with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is looked at below
+        values = _values(reader, code, shape)
     if not np.isfinite(values).all():
         raise FrameError("a number is not finite")
     return torch.from_numpy(values.reshape(shape))
+
+
+def _values(reader: Reader, code: int, shape: tuple[int, ...]) -> np.ndarray:
+    count = math.prod(shape)
+    if code in _EXACT:
+        return _numbers(reader, _EXACT[code], count)
+    if code == HALF:
+        scale = _numbers(reader, "<f4", 1)
+        return _numbers(reader, "<f2", count).astype(np.float32) * scale
+    if code == BYTE and shape:
+        scales = _numbers(reader, "<f4", shape[0])
+        return _numbers(reader, "<i1", count).reshape(shape[0], math.prod(shape[1:])) * scales[:, None]
+    raise FrameError("the message holds numbers of an unknown kind")
 
 
 def pack_rows(rows: Tensor | None) -> list[bytes]:
@@ -132,16 +137,20 @@ def _byte(values: np.ndarray) -> list[bytes]:
     """One scale for each row."""
     if not values.ndim:
         raise PriveeError("a single number cannot travel as int8")
-    flat = values.reshape(len(values), -1) if len(values) else values.reshape(0, 1)
+    flat = values.reshape(len(values), math.prod(values.shape[1:]))
     scales = (np.abs(flat).max(axis=1, initial=0.0) / 127).astype(np.float32)
     scales[scales == 0] = 1.0
+    scales = np.minimum(scales, _LARGEST)
     return [scales.astype("<f4").tobytes(), np.rint(flat / scales[:, None]).astype("<i1").tobytes()]
 
 
 def _shape(reader: Reader, sides: int) -> tuple[int, ...]:
     if sides > MAX_SIDES:
         raise FrameError(f"a tensor has more than {MAX_SIDES} sides")
-    return tuple(reader.unpack(_SIDE)[0] for _ in range(sides))
+    shape = tuple(reader.unpack(_SIDE)[0] for _ in range(sides))
+    if math.prod(max(side, 1) for side in shape) > MAX_NUMBERS:  # beside an empty side the others count as well
+        raise FrameError("a tensor is too large")
+    return shape
 
 
 def _numbers(reader: Reader, kind: str, count: int) -> np.ndarray:
