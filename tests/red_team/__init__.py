@@ -17,6 +17,7 @@ ATTACKS = (
     "company",
     "key_files",
     "timing",
+    "kits",
 )
 
 
