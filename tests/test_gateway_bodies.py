@@ -119,3 +119,7 @@ def test_a_thousand_mistakes_cost_no_more_than_one(kind):
     with pytest.raises(ValidationError) as caught:
         InferRequest.model_validate(ALL_WRONG[kind])
     assert caught.value.error_count() <= 4
+
+
+def test_the_longest_reset_is_taken():
+    bodies.check_values(json.dumps({"entities": ["a,b"] * 100_000, "reason": "x"}).encode(), bodies.MOST_VALUES)

@@ -75,7 +75,7 @@ class Why(Strict):
 class ResetMany(Strict):
     """Which entities start from nothing again: these, or all that a key was charged for since a time; and why."""
 
-    entities: Annotated[list[EntityId], Field(max_length=100_000)] | None = None
+    entities: Annotated[list[EntityId], Field(max_length=100_000), FailFast()] | None = None
     key_id: Annotated[str, Field(max_length=64)] | None = None
     since: Annotated[int, Field(ge=0, lt=1 << 62)] = 0
     reason: Reason
