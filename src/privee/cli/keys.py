@@ -13,6 +13,7 @@ from privee.cli.output import err, out, print_json
 app = typer.Typer(help="API keys: who may ask the gateway.", no_args_is_help=True)
 
 DAY = 86_400
+_WIDTHS = {"rate": 10, "quotas": 8, "state": 10}
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="The key's id; see `privee keys list`.")]
 Releases = Annotated[str | None, typer.Option(help="Most charges, such as 1000/day, or none.")]
 Entities = Annotated[str | None, typer.Option(help="Most different entities, such as 500/day, or none.")]
@@ -69,13 +70,14 @@ def list_keys(url: Url = URL, key: KeyFile = KEY, as_json: Json = False) -> None
         print_json([one.as_dict() | {"state": one.state(now)} for one in found])
         return
     table = Table()
-    for heading in ("id", "name", "role", "scopes", "rate", "quotas", "expires", "state"):
-        foldable = heading in {"name", "scopes", "rate", "quotas"}
-        table.add_column(heading, overflow="fold", no_wrap=not foldable, min_width=8 if heading == "quotas" else None)
+    for heading in ("id", "name", "role", "scopes", "rate", "quotas", "state"):
+        foldable = heading in {"name", "scopes", "rate", "quotas", "state"}
+        table.add_column(heading, overflow="fold", no_wrap=not foldable, min_width=_WIDTHS.get(heading))
     for one in found:
-        expires = "never" if one.expires_at is None else when(one.expires_at)[:10]
-        scopes, quotas = ", ".join(one.scopes), str(one.quotas)
-        texts = (one.id, one.name, one.role, scopes, one.rate, quotas, expires, one.state(now))
+        state: str = one.state(now)
+        if state == "active" and one.expires_at is not None:
+            state += f" until {when(one.expires_at)[:10]}"
+        texts = (one.id, one.name, one.role, ", ".join(one.scopes), one.rate, str(one.quotas), state)
         table.add_row(*map(plain, texts))
     out.print(table, markup=False)
 
