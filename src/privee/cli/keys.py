@@ -13,7 +13,7 @@ from privee.cli.output import err, out, print_json
 app = typer.Typer(help="API keys: who may ask the gateway.", no_args_is_help=True)
 
 DAY = 86_400
-_WIDTHS = {"rate": 10, "quotas": 8, "state": 10}
+_WIDTHS = {"rate": 10, "quotas": 8, "state": 8}
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="The key's id; see `privee keys list`.")]
 Releases = Annotated[str | None, typer.Option(help="Most charges, such as 1000/day, or none.")]
 Entities = Annotated[str | None, typer.Option(help="Most different entities, such as 500/day, or none.")]
