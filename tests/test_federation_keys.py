@@ -23,7 +23,7 @@ def watch(event: str, arguments: tuple) -> None:
     for folder, open_ones in watched.items():
         if path.is_relative_to(folder):
             above = [one for one in path.parents if one.is_relative_to(folder) and one.exists()]
-            if all(one.stat().st_mode & OTHERS for one in above):
+            if above and all(one.stat().st_mode & OTHERS for one in above):
                 open_ones.add(path)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from privee.data.tables import ALIGNED
 from privee.federation.errors import SiteError
 from privee.federation.frames import Note
 from privee.vfl.messages import (
@@ -27,7 +28,7 @@ from privee.vfl.messages import (
 )
 
 MAX_ROWS, MAX_CLASSES, MAX_NAME = 100_000_000, 10_000, 200
-PART_FILES = frozenset({"model.safetensors", "party.json", "preprocessing.json", "labels.json"})
+PART_FILES = frozenset({"model.safetensors", "party.json", "preprocessing.json", "labels.json", ALIGNED})
 _ANSWERS: dict[type, type] = {
     Work: Embedding,
     Logits: LogitGradient,

@@ -75,7 +75,7 @@ class Why(Strict):
 class ResetMany(Strict):
     """Which entities start from nothing again: these, or all that a key was charged for since a time; and why."""
 
-    entities: Annotated[list[EntityId], Field(max_length=100_000), FailFast()] | None = None
+    entities: Annotated[list[EntityId], Field(max_length=100_000), FailFast()] = Field(default_factory=list)
     key_id: Annotated[str, Field(max_length=64)] | None = None
     since: Annotated[int, Field(ge=0, lt=1 << 62)] = 0
     reason: Reason
@@ -144,9 +144,9 @@ async def reset_entities(request: Request, body: ResetMany, key: Key) -> dict[st
     """
     service: Service = request.app.state.service
     act = {"reason": body.reason, "actor": _actor(key)}
-    if (body.entities is None) == (body.key_id is None):
+    if bool(body.entities) == (body.key_id is not None):
         raise PriveeError("give either entities or a key_id")
-    if body.entities is not None:
+    if body.entities:
         work = partial(service.ledger.reset_many, body.entities, **act)
     else:
         work = partial(service.ledger.reset_charged_by, str(body.key_id), since=body.since, **act)
