@@ -2,9 +2,10 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
+PYTEST = $(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder --durations=25
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo gateway test lint types layers unit bench clean
+.PHONY: demo gateway test test-all lint types layers unit slow bench clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/privee demo
@@ -13,6 +14,9 @@ gateway: $(VENV)/gateway.stamp
 	$(BIN)/privee gateway demo
 
 test: lint types layers unit
+
+# What takes minutes and repeats on running services what `make test` proves in smaller steps.
+test-all: test slow
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -25,7 +29,10 @@ layers: $(VENV)/dev.stamp
 	$(BIN)/lint-imports
 
 unit: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder --durations=25
+	$(PYTEST) -m "not slow"
+
+slow: $(VENV)/dev.stamp
+	$(PYTEST) -m slow
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/release.py

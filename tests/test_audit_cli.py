@@ -164,6 +164,6 @@ def test_demo_tells_the_story(tmp_path):
     ordered = cards["logistic", "ordered-dp:epsilon=4"]
     assert ordered["attainable_protection"] > 0.9
     assert ordered["mean_l1_moved"] < 0.35
-    assert cards["mlp", "none"]["grade"] in {"open", "weak"}
+    assert cards["mlp", "none"]["guess_normalised"] < 0.6  # 0.49 to 0.51, by the processor's last bits
     page = (tmp_path / told["files"]["report"]).read_text()
     assert page.count("<img") >= 20  # strips of reconstructions beside the truth

@@ -25,6 +25,7 @@ from privee.vfl.runs import read_json, write_json
 from tests.support_federation import SESSION, digits_job, free_port
 from tests.support_hostile_kit import BENT, ordered, plant, zipped
 
+pytestmark = pytest.mark.slow
 OURS = "privee.federation"
 EPOCHS = 100
 JOB_ID = "0b1f8a52-9d5c-4c54-9e0e-3f6f0a1c2d3e"

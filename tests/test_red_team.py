@@ -4,6 +4,7 @@ import pytest
 
 from tests.red_team import ATTACKS, Scene, replay
 
+pytestmark = pytest.mark.slow
 ELSEWHERE = ("timing", "floods", "kits")
 """Times on a busy machine are measured by the benchmark, not asserted; kits have a test file of their own."""
 
