@@ -1,8 +1,10 @@
 """Helpers of the federation tests: all roles in this process, talking in real bytes; tables; commands."""
 
+import contextlib
 import csv
 import json
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -142,6 +144,9 @@ def said(process: subprocess.Popen, seconds: float) -> tuple[int, str]:
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    """One that the system gives to nobody by itself: between now and the server's start another test could get it."""
+    for port in random.SystemRandom().sample(range(20_000, 32_000), 100):
+        with socket.socket() as found, contextlib.suppress(OSError):
+            found.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no free port")

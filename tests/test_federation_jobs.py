@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from privee.cli.federation import app
 from privee.data.datasets import load_dataset
 from privee.data.partition import Partition
+from privee.federation import running
 from privee.federation.admin import Admin, admin_of
 from privee.federation.assembling import assemble
 from privee.federation.coordination import coordinate
@@ -235,3 +236,35 @@ def test_the_time_for_aligning_is_set_on_the_command_line(tmp_path):
     given = ["simulate", "digits", "--out", str(tmp_path / "run"), "--align-seconds", "0"]
     refused = CliRunner().invoke(app, given).exception
     assert str(refused) == "align_seconds must be above 0, got 0.0"
+
+
+class SilentJob:
+    """A server that calls a job running whose process has stopped answering, as NVFlare does."""
+
+    def __init__(self, says: list[dict]) -> None:
+        self.says, self.aborted = says, False
+
+    def status(self, job_id: str) -> str:
+        return "FINISHED:ABORTED" if self.aborted else "RUNNING"
+
+    def progress(self, job_id: str) -> dict:
+        return self.says.pop(0) if self.says else {}
+
+    def abort(self, job_id: str) -> None:
+        self.aborted = True
+
+    def wait_over(self, job_id: str, seconds: float) -> bool:
+        return self.aborted
+
+    def fetch(self, job_id: str, folder: Path) -> tuple[dict, Path]:
+        return {}, folder
+
+
+@pytest.mark.parametrize(("last", "lost"), [({"phase": "training"}, "coordinator"), ({"outcome": {}}, None)])
+def test_a_job_that_falls_silent_is_given_up(tmp_path, monkeypatch, last, lost):
+    monkeypatch.setattr(running, "SILENT_SECONDS", 0.5)
+    monkeypatch.setattr(running, "EVERY", 0.05)
+    admin = SilentJob([{"phase": "preparing"}, last])
+    state, _ = running.follow_job(admin, "x", tmp_path)
+    assert admin.aborted
+    assert (state.get("lost"), "outcome" in state) == (lost, lost is None)

@@ -19,9 +19,13 @@ from privee.federation.settings import JobSettings
 from privee.federation.simulating import outcome_of
 from privee.federation.submitted import Submitted
 from privee.vfl.experiment import Outcome
+from privee.vfl.federation import COORDINATOR
 
 OnState = Callable[[Mapping[str, Any]], None]
 OVER_SECONDS = 90.0
+SILENT_SECONDS = 300.0
+"""A job's process at the server that says nothing for so long is lost, though NVFlare may call it running for ever."""
+SILENT = "the job's process at the server does not answer any more; see log.txt in the server's kit"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -134,11 +138,16 @@ def follow_job(
         The coordinator's last words, with an `outcome` if it finished, and where its part of the run is then.
     """
     state: Mapping[str, Any] = {"phase": "submitted"}
+    heard = time.monotonic()
     try:
         while not (status := admin.status(job_id)).startswith(OVER):
-            state = _looked(admin, job_id, status, state)
+            before, state = state, _looked(admin, job_id, status, state)
+            heard = heard if state is before and status == RUNNING else time.monotonic()
+            silent = time.monotonic() - heard > SILENT_SECONDS
+            if silent and "outcome" not in state:
+                state = {"phase": "failed", "error": SILENT, "lost": COORDINATOR}
             on_state(state)
-            if "error" in state:  # the coordinator gave up; do not wait for a site that hangs
+            if silent or "error" in state:  # the coordinator gave up, or is gone; do not wait for a site that hangs
                 admin.abort(job_id)
                 break
             time.sleep(EVERY)
