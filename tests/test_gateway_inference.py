@@ -15,7 +15,7 @@ from privee.errors import PriveeError
 from privee.gateway.demo import World, make_world
 from privee.gateway.joint_model import load_joint_model
 from privee.gateway.parties.server import PartyService
-from tests.gateway_world import infer
+from tests.gateway_world import body, infer
 from tests.local_gateway import Local
 from tests.red_team.lying_party import LyingParty
 
@@ -116,3 +116,19 @@ def test_readiness_is_asked_of_the_parties_once_for_all_who_wait(folders, tmp_pa
             caller.join()
         assert codes == [200] * 20
         assert len(asked) == len(PARTIES)
+
+
+def test_a_key_is_told_of_a_few_ids_that_have_no_joint_record(folders, tmp_path):
+    with local(folders["logistic"], tmp_path, unknown="3/day", releases=9) as (gateway, _, client):
+        assert infer(client, "no-1", "7", "no-2").json()["positions"] == [0, 2]
+        assert infer(client, "no-3").status_code == 404
+        refused = infer(client, "7", "no-4", "8")
+        assert (refused.status_code, refused.json()["code"]) == (429, "rate")
+        assert "positions" not in refused.json()  # which of them it is, is not told any more
+        assert int(refused.headers["retry-after"]) > 0
+        assert infer(client, "7").status_code == 200
+        other = {"Authorization": f"Bearer {gateway.key('consumer')}"}
+        assert (
+            httpx.post(client.base_url.join("/v2/models/digits/infer"), headers=other, json=body("no-5")).status_code
+            == 404
+        )
