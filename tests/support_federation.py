@@ -143,6 +143,15 @@ def said(process: subprocess.Popen, seconds: float) -> tuple[int, str]:
     return process.returncode, out
 
 
+def own_tables(folder: Path, files: Mapping[str, Path]) -> dict[str, SiteSettings]:
+    """Each site's own settings; the first has the labels."""
+    labels = {next(iter(files)): "digit"}
+    return {
+        site: SiteSettings(folder=folder / site, data=file, id_column="customer", label=labels.get(site))
+        for site, file in files.items()
+    }
+
+
 def free_port() -> int:
     """One that the system gives to nobody by itself: between now and the server's start another test could get it."""
     for port in random.SystemRandom().sample(range(20_000, 32_000), 100):

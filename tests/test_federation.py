@@ -42,6 +42,7 @@ from tests.support_federation import (
     door_of,
     largest_difference,
     line_to,
+    own_tables,
     same_as_local,
     table_job,
     write_tables,
@@ -141,14 +142,6 @@ def test_the_same_weights_as_a_local_run(kind, parties, tmp_path):
     assert {"training work", "training logits"} <= set(line.cost.as_dict()["kinds"])  # and it did cross the line
 
 
-def own_tables(folder, files):
-    """Each site's own settings; the first has the labels."""
-    return {
-        site: SiteSettings(folder=folder / site, data=file, id_column="customer", label="digit" if place == 0 else None)
-        for place, (site, file) in enumerate(files.items())
-    }
-
-
 def test_own_tables_are_aligned_in_the_job(tmp_path):
     parties = ("bank", "shop", "phone")
     files = write_tables(tmp_path, parties)
@@ -177,12 +170,7 @@ def test_own_tables_are_aligned_in_the_job(tmp_path):
 def test_a_passive_site_does_not_take_part_with_a_label_column(tmp_path):
     parties = ("bank", "shop")
     files = write_tables(tmp_path, parties)
-    own = {
-        s: SiteSettings(
-            folder=tmp_path / s, data=files[s], id_column="customer", label="digit" if s == "bank" else None
-        )
-        for s in parties
-    }
+    own = own_tables(tmp_path, files)
     job = table_job(("shop", "bank"))  # a job that makes the wrong party the active one
     line, _ = line_to(job, tmp_path, own)
     with pytest.raises(SiteError, match="label column"):

@@ -14,7 +14,6 @@ from privee.federation.answering import Answering
 from privee.federation.coordination import coordinate
 from privee.federation.errors import SiteError, SiteLostError
 from privee.federation.frames import Content, Failure, Frame, Note, decode, encode
-from privee.federation.settings import SiteSettings
 from privee.vfl.messages import (
     Embedding,
     LogitGradient,
@@ -24,7 +23,7 @@ from privee.vfl.messages import (
     Work,
 )
 from privee.vfl.weights import load_tensors
-from tests.support_federation import SESSION, digits_job, line_to, table_job, write_tables
+from tests.support_federation import SESSION, digits_job, line_to, own_tables, table_job, write_tables
 
 SECONDS, MEMORY = 20.0, 256 << 20
 Bend = Callable[[Frame, Frame], bytes]
@@ -233,12 +232,7 @@ def test_checksums_that_are_none_are_refused(tmp_path):
 def test_a_bad_alignment_message_is_blamed_on_its_sender(tmp_path, body):
     parties = ("bank", "shop")
     files = write_tables(tmp_path, parties)
-    own = {
-        s: SiteSettings(
-            folder=tmp_path / s, data=files[s], id_column="customer", label="digit" if s == "bank" else None
-        )
-        for s in parties
-    }
+    own = own_tables(tmp_path, files)
     bend = saying(Note("align", {}, body))
     said = run_against(table_job(parties), tmp_path, "shop", note("align"), bend, tables=own)
     check(tmp_path, said, "shop", "shop")
@@ -247,12 +241,7 @@ def test_a_bad_alignment_message_is_blamed_on_its_sender(tmp_path, body):
 def test_a_site_that_names_no_column_is_refused(tmp_path):
     parties = ("bank", "shop")
     files = write_tables(tmp_path, parties)
-    own = {
-        s: SiteSettings(
-            folder=tmp_path / s, data=files[s], id_column="customer", label="digit" if s == "bank" else None
-        )
-        for s in parties
-    }
+    own = own_tables(tmp_path, files)
     bend = with_values("hello", id_column=["x"] * 1000)
     said = run_against(table_job(parties), tmp_path, "shop", note("hello"), bend, tables=own)
     check(tmp_path, said, "shop", "named no column as its id column")

@@ -129,8 +129,9 @@ def test_it_holds_after_a_restart_and_a_clock_set_back(url, open_ledger):
     first.charge(by(key_id, "a"))
     first.close()
     for wall in (1e9 + 3599, 1e8):
-        refusal(open_ledger(url, clock=Time(wall=wall).clock()), by(key_id, "a"))
-    open_ledger(url, clock=Time(wall=1e9 + 3600).clock()).charge(by(key_id, "a"))
+        told = refusal(open_ledger(url, clock=Time(wall=wall).clock()), by(key_id, "a"))
+        assert (told.quota, told.left) == ("releases", 0)
+    assert open_ledger(url, clock=Time(wall=1e9 + 3600).clock()).charge(by(key_id, "a")).charged == 1
 
 
 def test_free_answers_use_no_quota(url, open_ledger):
