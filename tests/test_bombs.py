@@ -12,13 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as arrow_parquet
 import pytest
 
+from privee.atomic import read_json
 from privee.data.datasets.fetch import verified_bytes
 from privee.data.datasets.info import DataFile
 from privee.data.files.limits import VARIABLE, most_bytes
 from privee.data.files.parquet import read_bounded, unpacked
 from privee.data.score_files import open_reader
 from privee.errors import PriveeError
-from privee.vfl.runs import RunFolder, read_json
+from privee.vfl.runs import RunFolder
 from privee.vfl.weights import load_tensors
 
 MEMORY = 3 << 29  # of address space, of which Arrow and its threads reserve a good part
