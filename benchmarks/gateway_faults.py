@@ -35,7 +35,7 @@ from tests.postgres_server import running_postgres
 
 from privee.gateway.demo import PARTIES, World, make_world
 from privee.gateway.ledger.ledger import Ledger
-from privee.gateway.processes import ServerProcess
+from privee.processes import ServerProcess
 
 RESULTS = Path(__file__).parent / "results" / "gateway_faults.json"
 DEFENSE = ("--defense", "privee-u:rho=0.1")

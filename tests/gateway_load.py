@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from privee.gateway.demo import MODEL
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.limits import Limits
-from privee.gateway.processes import ServerProcess
+from privee.processes import ServerProcess
 
 SECONDS = 30.0
 Batch = Callable[[random.Random], Sequence[str]]

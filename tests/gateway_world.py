@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 
 from privee.gateway.demo import MODEL, PARTIES, World, make_world, running
-from privee.gateway.processes import ServerProcess
+from privee.processes import ServerProcess
 
 DEFENSE = ("--defense", "privee-u:rho=0.1")
 

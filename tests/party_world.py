@@ -19,11 +19,11 @@ import torch
 
 from privee.data.datasets import load_dataset
 from privee.gateway.channel.party_channel import PartyChannel
-from privee.gateway.processes import ServerProcess, start_party
 from privee.party.errors import PartyError
 from privee.pki import authority
 from privee.pki.certificates import init_certificates
 from privee.pki.identity import TlsFiles
+from privee.processes import ServerProcess, start_party
 from privee.vfl.experiment import open_run, partition_of, train_run
 from privee.vfl.joint_data import from_dataset, from_tables
 from privee.vfl.training import TrainingSettings

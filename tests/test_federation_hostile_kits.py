@@ -36,7 +36,7 @@ def shell(marker: Path) -> dict:
     here = {"path": f"{OURS}.child.Path", "args": {}}
     log = {"path": f"{OURS}.settings.site_file", "args": {"local": here, "site": marker.name}}
     command = ["/bin/sh", "-c", f"touch {marker}"]
-    return {"id": "x", "path": f"{OURS}.child.Child", "args": {"command": command, "log": log}}
+    return {"id": "x", "path": "privee.processes.ChildProcess", "args": {"command": command, "log": log}}
 
 
 def attack_job(folder: Path, job, at: str) -> Path:
@@ -208,7 +208,7 @@ def test_another_site_does_nothing_in_the_servers_name(found, project):
 # --- the settings of a kit -------------------------------------------------------------------------------------------
 
 REFUSED = [
-    f"{OURS}.child.Child",
+    "privee.processes.ChildProcess",
     f"{OURS}.kits.start_kit",
     f"{OURS}.executor.Path",
     f"{OURS}.executor.PartyExecutorX",

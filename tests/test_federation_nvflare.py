@@ -19,13 +19,12 @@ from privee.atomic import read_json
 from privee.data.datasets import load_dataset
 from privee.data.partition import Partition
 from privee.federation.kits.admin import admin_of
-from privee.federation.kits.child import Child
 from privee.federation.kits.project import ADMIN, Project, create_project
 from privee.federation.kits.run import run_job
 from privee.federation.kits.simulator import assemble
 from privee.federation.kits.start import local_kits, start_kit
 from privee.gateway.demo import World, make_world
-from privee.gateway.processes import start_party
+from privee.processes import start_party
 from privee.vfl.experiment import open_run, train_run
 from privee.vfl.joint_data import from_dataset
 from privee.vfl.training import TrainingSettings
@@ -87,7 +86,7 @@ def wait_for_port(port: int) -> None:
             time.sleep(0.1)
 
 
-def crash(site: Child, board: Path) -> float:
+def crash(site: ChildProcess, board: Path) -> float:
     """Kill a site; seconds until the coordinator gave up."""
     site.kill()
     killed = time.monotonic()

@@ -15,8 +15,8 @@ from privee.errors import PriveeError
 from privee.gateway.demo import World
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.private_files import key_file
-from privee.gateway.processes import ServerProcess, start_party
 from privee.party.stores import Source, open_store
+from privee.processes import ServerProcess, start_party
 from privee.vfl.experiment import train_run
 from privee.vfl.joint_data import from_tables
 from privee.vfl.run_format import PartyDescription

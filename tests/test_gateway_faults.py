@@ -20,7 +20,7 @@ from privee.errors import PriveeError
 from privee.gateway.ledger.clock import SteadyClock
 from privee.gateway.ledger.ledger import Ask, Ledger, Refused
 from privee.gateway.ledger.limits import Limits, Price
-from privee.gateway.processes import ServerProcess
+from privee.processes import ServerProcess
 from tests.gateway_load import Crowd, counted, crashes, received
 from tests.gateway_world import DEFENSE, gateway_world, infer
 

@@ -24,7 +24,7 @@ from schemathesis.specs.openapi import checks as conformance
 from privee.cli import app as cli
 from privee.gateway.demo import MODEL, PARTIES, World, make_world
 from privee.gateway.http import middleware, server
-from privee.gateway.processes import ServerProcess
+from privee.processes import ServerProcess
 from privee.vfl.experiment import open_run, train_run
 from privee.vfl.joint_data import from_tables
 from privee.vfl.training import TrainingSettings

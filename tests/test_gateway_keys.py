@@ -11,6 +11,8 @@ import pytest
 import sqlalchemy as sa
 
 import privee
+from privee.gateway.http.access import allow_model
+from privee.gateway.http.problems import Denied
 from privee.gateway.ledger import api_keys, audit_chain
 from privee.gateway.ledger.api_keys import DEFAULT_RATE, KeyRecord, Keys, Wanted
 from privee.gateway.ledger.quotas import FOR_CONSUMERS
@@ -165,17 +167,20 @@ def test_two_who_revoke_at_once(keys, engine):
     assert len(log_of(engine)) == 2
 
 
-def test_who_may_ask_what():
-    def record(role: str, *scopes: str) -> KeyRecord:
-        return KeyRecord("0" * 8, "n", role, scopes, DEFAULT_RATE, 0, None, None)
+def test_which_models_a_key_covers():
+    """The rule that every request goes through (`http.access.allow_model`); roles are tested over HTTP."""
 
-    assert record("consumer", "risk", "churn").may_ask("churn")
-    assert record("consumer", "*").may_ask("churn")
-    assert not record("consumer", "risk").may_ask("churn")
-    assert not record("consumer", "risk").may_ask("ris")
-    assert not record("consumer").may_ask("risk")
-    assert not record("auditor", "*").may_ask("risk")
-    assert not record("administrator", "*").may_ask("risk")
+    def record(*scopes: str) -> KeyRecord:
+        return KeyRecord("0" * 8, "n", "consumer", scopes, DEFAULT_RATE, 0, None, None)
+
+    assert record("risk", "churn").covers("churn")
+    assert record("*").covers("churn")
+    assert not record("risk").covers("churn")
+    assert not record("risk").covers("ris")
+    assert not record().covers("risk")
+    allow_model(record("risk"), "risk")
+    with pytest.raises(Denied, match="not for this model"):
+        allow_model(record("risk"), "churn")
 
 
 @pytest.mark.parametrize(

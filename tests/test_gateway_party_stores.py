@@ -10,9 +10,9 @@ import psycopg
 import pytest
 
 from privee.errors import PriveeError
-from privee.gateway.processes import start_party
 from privee.party.sql_store import SqlStore
 from privee.party.stores import Source, open_store, read_preprocessing
+from privee.processes import start_party
 from privee.vfl.experiment import open_run
 from privee.vfl.run_format import PartyDescription
 from tests.party_world import World, world_without_processes  # noqa: F401 (a fixture)

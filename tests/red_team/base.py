@@ -13,7 +13,7 @@ import httpx
 from privee.defenses.secret_keys import read_key
 from privee.gateway.demo import MODEL, World, make_world, running_parties
 from privee.gateway.ledger.ledger import Ledger
-from privee.gateway.processes import ServerProcess
+from privee.processes import ServerProcess
 
 INFER = f"/v2/models/{MODEL}/infer"
 

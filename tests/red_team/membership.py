@@ -12,8 +12,8 @@ import numpy as np
 from privee.gateway.demo import MODEL, World
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.private_files import key_file
-from privee.gateway.processes import start_party
 from privee.pki.certificates import init_certificates
+from privee.processes import start_party
 from privee.vfl.experiment import train_run
 from privee.vfl.joint_data import from_tables
 from privee.vfl.training import TrainingSettings

@@ -17,9 +17,9 @@ from typing import Any
 
 from privee.atomic import read_json
 from privee.errors import PriveeError
-from privee.federation.kits.child import Child
 from privee.federation.kits.policy import close_simulator, write_job
 from privee.federation.settings import JobSettings, SiteSettings
+from privee.processes import ChildProcess
 from privee.vfl.experiment import Outcome
 from privee.vfl.joint_model import COORDINATOR
 from privee.vfl.messages import Report
@@ -78,7 +78,7 @@ def _followed(workspace: Path, job: JobSettings, board: Path, on_state: OnState)
     log = workspace / "simulator.log"
     command = [sys.executable, "-m", "nvflare.cli", "simulator", str(workspace / "job")]
     command += ["-w", str(workspace / "simulator"), "-c", ",".join(job.parties), "-t", str(len(job.parties))]
-    child = Child(command, log, {"OMP_NUM_THREADS": "1"})
+    child = ChildProcess(command, log, {"OMP_NUM_THREADS": "1"})
     try:
         while child.wait(EVERY) is None:
             if board.exists():
