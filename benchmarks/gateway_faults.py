@@ -30,8 +30,8 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the tests' clients and their PostgreSQL
 
-from tests.gateway_load import Crash, Crowd, counted, crashes, received
-from tests.postgres_server import running_postgres
+from benchmarks._shared.gateway_load import Crash, Crowd, counted, crashes, received
+from benchmarks._shared.postgres_server import running_postgres
 
 from privee.gateway.demo import PARTIES, World, make_world
 from privee.gateway.ledger.ledger import Ledger

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.red_team import ATTACKS, Outcome, Scene, replay
+from benchmarks._red_team import ATTACKS, Outcome, Scene, replay
 
 RESULTS = Path(__file__).parent / "results" / "red_team.json"
 

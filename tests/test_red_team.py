@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.red_team import ATTACKS, Scene, replay
+from benchmarks._red_team import ATTACKS, Scene, replay
 
 pytestmark = pytest.mark.slow
 ELSEWHERE = ("timing", "floods", "kits")
