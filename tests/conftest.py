@@ -1,5 +1,9 @@
-"""Shared helpers: fixed hypothesis settings and score arrays of the kinds models produce."""
+"""Fixed hypothesis settings, the order of the files, and fixtures that several folders share.
 
+Whatever is heavy is imported by the fixture that needs it: the core's tests run with NumPy, SciPy and cryptography.
+"""
+
+import contextlib
 import os
 import signal
 
@@ -9,6 +13,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import pytest
 from hypothesis import settings
+
+from tests._support.scores import softmax_rows
 
 settings.register_profile("privee", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("privee")
@@ -35,12 +41,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
 
 
-def softmax_rows(rows: int, classes: int, spread: float = 3.0, seed: int = 0) -> np.ndarray:
-    logits = np.random.default_rng(seed).normal(size=(rows, classes)) * spread
-    scores = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return scores / scores.sum(axis=1, keepdims=True)
-
-
 @pytest.fixture
 def scores() -> np.ndarray:
     return softmax_rows(50, 10)
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A real PostgreSQL server, one for all tests of a worker."""
+    from benchmarks._shared.postgres_server import NoPostgresError, running_postgres
+
+    with contextlib.ExitStack() as stack:
+        try:
+            server = stack.enter_context(running_postgres())
+        except NoPostgresError as error:
+            pytest.skip(str(error))
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres) -> str:
+    """An empty database on it."""
+    return postgres.empty_database()

@@ -1,7 +1,6 @@
 """The red team's attacks, small: `python benchmarks/red_team.py` plays them at full size."""
 
 import pytest
-
 from benchmarks._red_team import ATTACKS, Scene, replay
 
 pytestmark = pytest.mark.slow

@@ -8,9 +8,9 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks._red_team.base import Outcome, Scene
 from privee.gateway.ledger.files import key_file
 from privee.gateway.parties.certificates import init_certificates
-from benchmarks._red_team.base import Outcome, Scene
 
 
 def attack(scene: Scene) -> Sequence[Outcome]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from benchmarks._red_team.attack_job import attack_job
+from benchmarks._red_team.base import Outcome, Scene
+from benchmarks._shared.federation_jobs import digits_job, free_port
 from privee.federation.admin import admin_of
 from privee.federation.job import write_job
 from privee.federation.local_kits import local_kits
 from privee.federation.project import create_project
 from privee.federation.running import follow_job, wait_for_sites
-from benchmarks._red_team.base import Outcome, Scene
-from tests._support.federation import digits_job, free_port
-from tests.federation.test_hostile_kits import attack_job
 
 SECONDS = 120.0
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from privee.errors import PriveeError
 from benchmarks._red_team.base import Outcome, Scene, Served, ask, consumer
+from privee.errors import PriveeError
 
 OPTIONS = ("--defense", "label-only", "--releases", "10")
 

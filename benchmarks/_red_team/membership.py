@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks._red_team.base import Outcome, Scene, ask, consumer
 from privee.gateway.demo import MODEL, World
 from privee.gateway.ledger.files import key_file
 from privee.gateway.ledger.ledger import Ledger
@@ -17,7 +18,6 @@ from privee.gateway.processes import start_party
 from privee.vfl.experiment import train_run
 from privee.vfl.joint_data import from_tables
 from privee.vfl.training import TrainingSettings
-from benchmarks._red_team.base import Outcome, Scene, ask, consumer
 
 PARTIES = ("bank", "shop")
 ASKED = 40

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import httpx
 import numpy as np
 
-from privee.gateway.demo import World
 from benchmarks._red_team.base import Outcome, Scene, ask, consumer
 from benchmarks._red_team.lying_party import LyingParty
+from privee.gateway.demo import World
 
 FAR = np.float32(-1e17)
 DEFENSES = {
@@ -43,7 +43,7 @@ def _search(client: httpx.Client, liar: LyingParty, rival: int, halvings: int) -
     """Look for the place where class 0 and its rival change, by whether an answer is free; how many were."""
     entity, free, low, high = str(rival), 0, -64.0, 64.0
     liar.embedding = _two(0, rival, 0.0, -1e3)  # class 0 wins for sure: the one charged question
-    assert ask(client, entity).status_code == 200
+    ask(client, entity).raise_for_status()
     for _step in range(halvings):
         middle = (low + high) / 2
         liar.embedding = _two(0, rival, 0.0, middle)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import grpc
 
+from benchmarks._red_team.base import Outcome, Scene, ask, consumer
+from benchmarks._shared.party_door import grpc_channel, old_certificate
 from privee.gateway.parties.tls import TlsFiles
 from privee.gateway.parties.wire import EMBED
-from tests._support.party_world import grpc_channel, old_certificate
-from benchmarks._red_team.base import Outcome, Scene, ask, consumer
 
 HELD, LARGE, LARGE_BYTES = 80, 16, 60 << 20
 MOST_MIB = 100

@@ -9,13 +9,13 @@ from contextlib import ExitStack
 import numpy as np
 from scipy import stats
 
+from benchmarks._red_team.base import Outcome, Scene, ask, consumer
+from benchmarks._red_team.lying_party import LyingParty
 from privee.defenses.keys import read_key
 from privee.gateway.demo import World
 from privee.gateway.ledger.api_keys import Keys
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.limits import Limits
-from benchmarks._red_team.base import Outcome, Scene, ask, consumer
-from benchmarks._red_team.lying_party import LyingParty
 
 LEVEL = 1e-4
 """A comparison that finds a difference where there is none does so in one of ten thousand runs."""

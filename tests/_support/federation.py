@@ -1,11 +1,8 @@
 """Helpers of the federation tests: all roles in this process, talking in real bytes; tables; commands."""
 
-import contextlib
 import csv
 import json
 import os
-import random
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -22,7 +19,7 @@ from privee.federation.coordination import coordinate
 from privee.federation.exchange import Exchange
 from privee.federation.settings import JobSettings, SiteSettings
 from privee.federation.site import Site
-from privee.federation.sources import dataset_source, table_source
+from privee.federation.sources import table_source
 from privee.vfl.experiment import Outcome, train_run
 from privee.vfl.joint_data import from_dataset
 from privee.vfl.runs import read_json
@@ -59,12 +56,6 @@ def line_to(job: JobSettings, folder: Path, tables: Mapping[str, SiteSettings] |
     own = {site: given.get(site, SiteSettings(folder=folder / site)) for site in job.parties}
     loop = Loop({site: door_of(site, settings)[1] for site, settings in own.items()})
     return Exchange(loop, SESSION, patience=job.answer_seconds, packing=job.packing), loop
-
-
-def digits_job(kind: str, parties: int, run: str = "run", **training) -> JobSettings:
-    names, source = dataset_source("digits", parties=parties)
-    settings = TrainingSettings(**{"epochs": 2, "learning_rate": 0.01} | training)
-    return JobSettings(run=run, parties=names, model=kind, training=settings, source=source, answer_seconds=5.0)
 
 
 def table_job(parties: tuple[str, ...], **training) -> JobSettings:
@@ -150,12 +141,3 @@ def own_tables(folder: Path, files: Mapping[str, Path]) -> dict[str, SiteSetting
         site: SiteSettings(folder=folder / site, data=file, id_column="customer", label=labels.get(site))
         for site, file in files.items()
     }
-
-
-def free_port() -> int:
-    """One that the system gives to nobody by itself: between now and the server's start another test could get it."""
-    for port in random.SystemRandom().sample(range(20_000, 32_000), 100):
-        with socket.socket() as found, contextlib.suppress(OSError):
-            found.bind(("127.0.0.1", port))
-            return port
-    raise AssertionError("no free port")

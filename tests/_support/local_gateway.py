@@ -1,8 +1,4 @@
-"""Gateways in the test's own process, and visitors with a browser's headers: for tests of the pages.
-
-Import `trained` for the fixture `folder`, and `running_local` too for the fixture `local`. They have other names than
-their fixtures, so that no test's argument hides an import.
-"""
+"""Gateways in the test's own process, and visitors with a browser's headers: for tests of the pages."""
 
 import contextlib
 import html
@@ -14,25 +10,16 @@ from pathlib import Path
 from uuid import uuid4
 
 import httpx
-import pytest
 import uvicorn
 
 from privee.defenses import defense
-from privee.gateway.demo import World, make_world
+from privee.gateway.demo import World
 from privee.gateway.http.app import make_app
 from privee.gateway.ledger.ledger import Ask, Ledger
 from privee.gateway.service import open_service
 from privee.gateway.settings import GatewaySettings
 
 HERE = {"sec-fetch-site": "same-origin"}
-
-
-@pytest.fixture(name="folder", scope="module")
-def trained(tmp_path_factory) -> Path:
-    """A trained run with certificates, for all gateways here."""
-    place = tmp_path_factory.mktemp("ui")
-    make_world(place, epochs=3)
-    return place
 
 
 class Local:
@@ -67,12 +54,6 @@ class Local:
 
     def charge(self, *entities: str) -> None:
         self.service.ledger.charge(Ask(entities, self.service.inference.price, "0a1b2c3d", uuid4().hex))
-
-
-@pytest.fixture(name="local")
-def running_local(folder, tmp_path):
-    with Local(folder, tmp_path) as found:
-        yield found
 
 
 @contextlib.contextmanager

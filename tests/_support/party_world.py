@@ -10,15 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import grpc
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as arrow_parquet
 import pytest
 import torch
+from benchmarks._shared.party_door import grpc_channel, old_certificate
 
 from privee.data.datasets import load_dataset
-from privee.gateway.parties import issuing
 from privee.gateway.parties.certificates import init_certificates
 from privee.gateway.parties.channel import PartyChannel
 from privee.gateway.parties.errors import PartyError
@@ -130,18 +129,6 @@ def make_shops(folder: Path) -> World:
     return World(folder)
 
 
-def old_certificate(certs: Path, party: str) -> None:
-    """As older versions made them for parties: good for asking as well."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(issuing, "PARTY_PURPOSES", issuing.COORDINATOR_PURPOSES)
-        init_certificates(certs, [party], [])
-
-
-@pytest.fixture(scope="module", name="world")
-def world_without_processes(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return make_world(tmp_path_factory.mktemp("world"))
-
-
 def using(channel: PartyChannel, work: Callable[[PartyChannel], Awaitable[Any]]) -> Any:
     """Run a coroutine with a channel, and close it."""
 
@@ -159,15 +146,6 @@ def failure(channel: PartyChannel, entities: list[str]) -> tuple[PartyError, flo
     with pytest.raises(PartyError) as caught:
         using(channel, lambda channel: channel.embeddings(entities))
     return caught.value, time.perf_counter() - started
-
-
-def grpc_channel(address: str, ca: TlsFiles, mine: TlsFiles | None, name: str) -> grpc.Channel:
-    """Without privee's own checks: whatever certificate is at hand."""
-    mine_pem = (mine.key.read_bytes(), mine.cert.read_bytes()) if mine else ()
-    credentials = grpc.ssl_channel_credentials(ca.ca.read_bytes(), *mine_pem)
-    options = [("grpc.ssl_target_name_override", f"{name}.party.privee"), ("grpc.enable_http_proxy", 0)]
-    options += [("grpc.use_local_subchannel_pool", 1), ("grpc.max_send_message_length", -1)]
-    return grpc.secure_channel(address, credentials, options)
 
 
 def call(address: str, method: str, frame: bytes, ca: TlsFiles, mine: TlsFiles | None, name: str) -> bytes:

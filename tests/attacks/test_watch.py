@@ -28,7 +28,6 @@ from privee.attacks import batches as batches_module
 from privee.attacks import watch as watch_module
 from privee.attacks.guesses import mean_guess
 from privee.attacks.metrics import feature_mse
-from tests.attacks.test_attacks import Case
 
 OWN, UNKNOWN, CLASSES = 6, 3, 5
 U = "privee-u:rho=0.1"
@@ -259,22 +258,17 @@ def test_saved_settings_give_the_attack_back(one):
 # --- a naive attacker knows nothing of the defense -------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def digits() -> Case:
-    return Case()
-
-
-def test_a_naive_attacker_simulates_undefended_scores(digits):
-    naive, adaptive = (digits.view(U, adaptive=a) for a in (False, True))
-    rows = digits.auxiliary
-    scores = digits.model.scores(rows.own, rows.unknown)
+def test_a_naive_attacker_simulates_undefended_scores(case):
+    naive, adaptive = (case.view(U, adaptive=a) for a in (False, True))
+    rows = case.auxiliary
+    scores = case.model.scores(rows.own, rows.unknown)
     assert torch.equal(naive.simulate(scores, 0).release, scores)
     assert (adaptive.simulate(scores, 0).release - scores).abs().max() > 0.5
 
 
-def test_naive_learned_inversion_fails_where_an_adaptive_one_does_not(digits):
+def test_naive_learned_inversion_fails_where_an_adaptive_one_does_not(case):
     attack = LearnedInversion()
-    naive, adaptive = (digits.error(attack, U, adaptive=a) for a in (False, True))
-    guess = feature_mse(mean_guess(digits.view(U, adaptive=False)), digits.truth)
+    naive, adaptive = (case.error(attack, U, adaptive=a) for a in (False, True))
+    guess = feature_mse(mean_guess(case.view(U, adaptive=False)), case.truth)
     assert naive > 2 * guess
     assert adaptive < guess / 10

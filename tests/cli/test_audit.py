@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from privee.cli import app
-from tests.cli.test_protect import good, run, start
+from tests._support.commands import good, run, start
 
 ENTRY = """
 import numpy as np

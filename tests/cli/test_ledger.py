@@ -19,7 +19,6 @@ from privee.cli import app as application
 from privee.defenses.keys import read_key
 from privee.gateway.ledger.api_keys import Keys
 from privee.gateway.ledger.ledger import Ask, Ledger, Limits, Price
-from benchmarks._shared.postgres_server import postgres, postgres_url  # noqa: F401 - fixtures
 
 ENTITY = "customer 4711"
 ACTOR = f"cli:{pwd.getpwuid(os.getuid()).pw_name}"

@@ -1,11 +1,8 @@
 """The command line, run as a user runs it: in a process of its own."""
 
 import json
-import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -16,28 +13,10 @@ import pyarrow.parquet as arrow_parquet
 import pytest
 
 import privee
-from tests.conftest import softmax_rows
+from tests._support.commands import good, run, start
+from tests._support.scores import softmax_rows
 
-CLEAN = {k: v for k, v in os.environ.items() if k not in {"FORCE_COLOR", "CLICOLOR_FORCE"}}
 NAMES = [f"p_{k}" for k in range(6)]
-
-
-def start(*arguments: object, cwd: Path) -> subprocess.Popen:
-    command = [sys.executable, "-m", "privee", *map(str, arguments)]
-    environment = CLEAN | {"COLUMNS": "120", "NO_COLOR": "1"}
-    return subprocess.Popen(command, cwd=cwd, env=environment, stdout=-1, stderr=-1, text=True)  # noqa: S603
-
-
-def run(*arguments: object, cwd: Path) -> tuple[int, str, str]:
-    process = start(*arguments, cwd=cwd)
-    out, err = process.communicate(timeout=300)
-    return process.returncode, out, err
-
-
-def good(*arguments: object, cwd: Path) -> str:
-    code, out, err = run(*arguments, cwd=cwd)
-    assert code == 0, err
-    return out
 
 
 @pytest.fixture

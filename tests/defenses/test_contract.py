@@ -15,7 +15,7 @@ import privee
 from privee.defenses import EncryptedTopK, FrequencyHidingEncryption, OrderPreservingEncryption
 from privee.defenses.gaussian_noise import true_epsilon
 from privee.defenses.registry import DEFENSES
-from tests.conftest import softmax_rows
+from tests._support.scores import softmax_rows
 
 EVERY = [
     privee.NoDefense(),

@@ -16,7 +16,7 @@ from privee.defenses.discrete_laplace import GRID, TOTAL, add_noise, weights
 from privee.defenses.ordered_shape import fill_tail, fit_prior, noise_probabilities
 from privee.scores import calibration_error
 from privee.theory.composition import composed_epsilon, epsilon_per_release
-from tests.conftest import softmax_rows
+from tests._support.scores import softmax_rows
 
 EPSILONS = [0.001, 0.1, 1.0, 8.0, 64.0, 5000.0]
 

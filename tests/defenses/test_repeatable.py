@@ -17,7 +17,7 @@ from scipy import stats
 
 import privee
 from privee.defenses.repeatable import Repeatable, new_key
-from tests.conftest import softmax_rows
+from tests._support.scores import softmax_rows
 
 # Keys and seeds are fixed, so the statistical tests below always give the same answer; with other keys each of their
 # p-values would fall below this by chance with this probability.

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from benchmarks._shared.federation_jobs import digits_job
 
 from privee.errors import PriveeError
 from privee.federation.frames import Content, Failure, Frame, Note, decode, encode
 from privee.federation.settings import SiteSettings
 from privee.version import __version__
 from privee.vfl.messages import Embedding, Logits, ReportRequest, Work
-from tests._support.federation import SESSION, digits_job, door_of
+from tests._support.federation import SESSION, door_of
 
 MEMORY = 256 << 20
 

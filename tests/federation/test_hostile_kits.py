@@ -7,6 +7,8 @@ import uuid
 from pathlib import Path
 
 import pytest
+from benchmarks._red_team.attack_job import attack_job, shell
+from benchmarks._shared.federation_jobs import digits_job, free_port
 from nvflare.apis.fl_exception import UnsafeComponentError
 from nvflare.apis.workspace import Workspace
 from nvflare.app_common.default_component_policy import DEFAULT_CLASS_ALLOW_LIST
@@ -22,45 +24,13 @@ from privee.federation.local_kits import local_kits
 from privee.federation.project import Project, create_project
 from privee.federation.running import follow_job, wait_for_sites
 from privee.vfl.runs import read_json, write_json
-from tests._support.federation import SESSION, digits_job, free_port
+from tests._support.federation import SESSION
 from tests._support.hostile_kit import BENT, ordered, plant, zipped
 
 pytestmark = pytest.mark.slow
-OURS = "privee.federation"
 EPOCHS = 100
 JOB_ID = "0b1f8a52-9d5c-4c54-9e0e-3f6f0a1c2d3e"
 DROPPED = 1.0  # seconds to wait for a reply that shall not come
-
-
-def shell(marker: Path) -> dict:
-    """A component that starts a process; its log is a path that two other callables of the package make."""
-    here = {"path": f"{OURS}.child.Path", "args": {}}
-    log = {"path": f"{OURS}.settings.site_file", "args": {"local": here, "site": marker.name}}
-    command = ["/bin/sh", "-c", f"touch {marker}"]
-    return {"id": "x", "path": f"{OURS}.child.Child", "args": {"command": command, "log": log}}
-
-
-def attack_job(folder: Path, job, at: str) -> Path:
-    """An ordinary job with a process to start: at the server, or at the sites in three places of their configs."""
-    write_job(folder, dataclasses.replace(job, run=f"attack-{at}"))
-    server, site = (folder / f"app_{name}" / "config" for name in ("server", "site"))
-    if at == "server":
-        path, marker = server / "config_fed_server.json", folder.parent / "at-server"
-        write_json(path, read_json(path) | {"components": [shell(marker)]})
-        return folder
-    config, meta = read_json(site / "config_fed_client.json"), read_json(folder / "meta.json")
-    nested = {"tasks": ["x"], "executor": {"path": EXECUTOR, "args": {"job": shell(folder.parent / "at-passive-1")}}}
-    filtered = [{"tasks": ["none"], "filters": [shell(folder.parent / "at-passive-2")]}]
-    configs = {
-        "active": config | {"components": [shell(folder.parent / "at-active")]},
-        "passive-1": config | {"executors": [nested]},
-        "passive-2": config | {"task_data_filters": filtered},
-    }
-    for name, changed in configs.items():
-        write_json(folder / f"app_{name}" / "config" / "config_fed_client.json", changed)
-    places = {"app_server": ["server"]} | {f"app_{name}": [name] for name in configs}
-    write_json(folder / "meta.json", meta | {"deploy_map": places})
-    return folder
 
 
 @dataclasses.dataclass
@@ -209,12 +179,12 @@ def test_another_site_does_nothing_in_the_servers_name(found, project):
 # --- the settings of a kit -------------------------------------------------------------------------------------------
 
 REFUSED = [
-    f"{OURS}.child.Child",
-    f"{OURS}.kits.start_kit",
-    f"{OURS}.executor.Path",
-    f"{OURS}.executor.PartyExecutorX",
-    f"{OURS}.result_filter.make_defense",
-    f"{OURS}.guard.SiteGuard",
+    "privee.federation.child.Child",
+    "privee.federation.kits.start_kit",
+    "privee.federation.executor.Path",
+    "privee.federation.executor.PartyExecutorX",
+    "privee.federation.result_filter.make_defense",
+    "privee.federation.guard.SiteGuard",
     "subprocess.Popen",
     *DEFAULT_CLASS_ALLOW_LIST,
 ]
@@ -231,7 +201,7 @@ def allowed(project: Project, kit: str, component: dict) -> bool:
 
 @pytest.mark.parametrize("key", ["path", "class_path"])
 def test_each_kit_allows_the_classes_its_role_needs_and_no_other(project, key):
-    site = [EXECUTOR, f"{OURS}.result_filter.ReleaseFilter"]
+    site = [EXECUTOR, "privee.federation.result_filter.ReleaseFilter"]
     wanted = {project.server: [CONTROLLER], "active": site, "passive-1": site}
     for kit, classes in wanted.items():
         tried = {*REFUSED, CONTROLLER, *site}

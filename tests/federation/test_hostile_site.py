@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from benchmarks._shared.federation_jobs import digits_job
 
 from privee.federation.answering import Answering
 from privee.federation.coordination import coordinate
@@ -23,7 +24,7 @@ from privee.vfl.messages import (
     Work,
 )
 from privee.vfl.weights import load_tensors
-from tests._support.federation import SESSION, digits_job, line_to, own_tables, table_job, write_tables
+from tests._support.federation import SESSION, line_to, own_tables, table_job, write_tables
 
 SECONDS, MEMORY = 20.0, 256 << 20
 Bend = Callable[[Frame, Frame], bytes]

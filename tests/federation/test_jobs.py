@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+from benchmarks._shared.federation_jobs import digits_job, free_port
 from typer.testing import CliRunner
 
 from privee.cli.federation import app
@@ -28,7 +29,7 @@ from privee.vfl.joint_data import from_dataset, from_tables
 from privee.vfl.runs import read_json, write_json
 from privee.vfl.training import TrainingSettings
 from tests._support import scoring_job as scoring
-from tests._support.federation import digits_job, free_port, largest_difference, line_to, said, started, write_tables
+from tests._support.federation import largest_difference, line_to, said, started, write_tables
 
 JOB = dataclasses.replace(digits_job("mlp", 3, run="three"), answer_seconds=60.0)
 FILTER = {

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from benchmarks._shared.federation_jobs import digits_job
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from privee.federation.project import create_project
-from tests._support.federation import digits_job
 
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 watched: dict[str, set[Path]] = {}

@@ -13,6 +13,7 @@ import numpy as np
 import psutil
 import pytest
 import torch
+from benchmarks._shared.federation_jobs import digits_job, free_port
 
 import privee
 from privee.data.datasets import load_dataset
@@ -31,7 +32,7 @@ from privee.vfl.joint_data import from_dataset
 from privee.vfl.runs import read_json
 from privee.vfl.training import TrainingSettings
 from privee.vfl.weights import load_tensors
-from tests._support.federation import digits_job, free_port, said, started
+from tests._support.federation import said, started
 
 EPOCHS, ANSWER = 40, 8.0
 

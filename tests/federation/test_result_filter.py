@@ -12,7 +12,7 @@ from nvflare.apis.shareable import make_reply
 from nvflare.fuel.utils.component_builder import ComponentBuilder
 
 from privee.federation.result_filter import ReleaseFilter
-from tests.conftest import softmax_rows
+from tests._support.scores import softmax_rows
 
 
 def filtered(filter_: ReleaseFilter, data: dict, meta: dict | None = None):

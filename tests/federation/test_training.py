@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow.parquet as arrow_parquet
 import pytest
 import torch
+from benchmarks._shared.federation_jobs import digits_job
 
 from privee.data.tables import ALIGNED
 from privee.errors import PriveeError
@@ -38,7 +39,6 @@ from privee.vfl.weights import load_tensors
 from tests._support.federation import (
     SESSION,
     Loop,
-    digits_job,
     door_of,
     largest_difference,
     line_to,

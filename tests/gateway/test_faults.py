@@ -13,6 +13,7 @@ from collections import Counter
 
 import httpx
 import pytest
+from benchmarks._shared.gateway_load import Crowd, counted, crashes, received
 
 from privee.cli import app as cli
 from privee.defenses.keys import new_key
@@ -21,7 +22,6 @@ from privee.gateway.ledger.clock import SteadyClock
 from privee.gateway.ledger.ledger import Ask, Ledger, Refused
 from privee.gateway.ledger.limits import Limits, Price
 from privee.gateway.processes import ServerProcess
-from benchmarks._shared.gateway_load import Crowd, counted, crashes, received
 from tests._support.gateway_world import DEFENSE, gateway_world, infer
 
 DEADLINE = 1.0

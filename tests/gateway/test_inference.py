@@ -9,6 +9,7 @@ import time
 import httpx
 import numpy as np
 import pytest
+from benchmarks._red_team.lying_party import LyingParty
 
 from privee.defenses import LabelOnly, OrderedDP
 from privee.errors import PriveeError
@@ -17,7 +18,6 @@ from privee.gateway.joint_model import load_joint_model
 from privee.gateway.parties.server import PartyService
 from tests._support.gateway_world import body, infer
 from tests._support.local_gateway import Local
-from benchmarks._red_team.lying_party import LyingParty
 
 PARTIES = ("active", "passive-1")
 

@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 import httpx
 import pytest
+from benchmarks._shared.gateway_load import SECONDS, Crowd, counted, received
 
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.limits import Limits
-from benchmarks._shared.gateway_load import SECONDS, Crowd, counted, received
 from tests._support.gateway_world import DEFENSE, gateway_world
-from benchmarks._shared.postgres_server import postgres  # noqa: F401 (a fixture)
 
 LIMIT = 50
 OPTIONS = (*DEFENSE, "--releases", str(LIMIT), "--deadline", "20")
@@ -28,7 +27,7 @@ class Place(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory, postgres):  # noqa: F811
+def world(tmp_path_factory, postgres):
     """One gateway on SQLite, two on one PostgreSQL, all asking the same parties."""
     with contextlib.ExitStack() as stack:
         found = stack.enter_context(gateway_world(tmp_path_factory.mktemp("load"), *OPTIONS))
@@ -115,7 +114,7 @@ def test_overlapping_batches_are_counted_as_they_were_received(world, place, fre
         assert worst["spent"]["releases"] + worst["asked"]["releases"] > LIMIT
 
 
-def test_while_the_database_is_away_nothing_is_released_and_nothing_is_lost(world, postgres, fresh):  # noqa: F811
+def test_while_the_database_is_away_nothing_is_released_and_nothing_is_lost(world, postgres, fresh):
     place, entities = world.places["two gateways on one PostgreSQL"], fresh(40)
     health = [f"{url}/v2/health/ready" for url in place.urls]
     with Crowd(place.urls, place.api_key, lambda draw: draw.sample(entities, 2)) as crowd:

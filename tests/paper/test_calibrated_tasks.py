@@ -21,7 +21,7 @@ from privee.paper.defenses import PRINTED_AS, PRIVEE_U, PRIVEE_U_PLUS
 from privee.paper.students import distil, student_accuracy
 from privee.randomness import seeded
 from privee.scores.calibration import calibration_error
-from tests.conftest import softmax_rows
+from tests._support.scores import softmax_rows
 
 NOISY = "gaussian:epsilon=0.5"
 

@@ -21,7 +21,7 @@ from privee.paper.results import Value, outcome_from_dict
 from privee.paper.worked_example import example_row
 from privee.randomness import seeded
 from privee.theory import minimum_estimate
-from tests.conftest import softmax_rows
+from tests._support.scores import softmax_rows
 
 U, U_PLUS = PriveeU(rho=0.1), PriveeUPlus(rho_low=0.1, rho_high=0.9)
 

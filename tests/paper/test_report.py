@@ -29,7 +29,7 @@ from privee.paper.workflow import observe
 from privee.randomness import seeded
 from privee.vfl import messages, party
 from privee.vfl.coordinator import Coordinator
-from tests.conftest import softmax_rows
+from tests._support.scores import softmax_rows
 
 RELEASED = PriveeU(rho=0.1, draw_range=3.0)
 BOUNDED = [

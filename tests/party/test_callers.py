@@ -13,13 +13,14 @@ from pathlib import Path
 
 import grpc
 import pytest
+from benchmarks._shared.party_door import grpc_channel, old_certificate
 
 from privee.gateway.parties import server
 from privee.gateway.parties.channel import PartyChannel, Patience
 from privee.gateway.parties.errors import PartyError
 from privee.gateway.parties.wire import ABOUT, EMBED
-from tests._support.party_world import World, grpc_channel, make_shops, old_certificate, person, using
-from tests.party.test_server import SlowStore, served
+from tests._support.party_server import SlowStore, served
+from tests._support.party_world import World, make_shops, person, using
 
 HELD = 80
 LARGE, LARGE_BYTES = 6, 60 << 20

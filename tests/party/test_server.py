@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import logging
 import socket
-import time
 from typing import Any
 
 import numpy as np
@@ -12,65 +11,11 @@ import pytest
 import torch
 
 from privee.errors import PriveeError
-from privee.gateway.parties.addresses import Address
 from privee.gateway.parties.channel import PartyChannel, Patience
-from privee.gateway.parties.description import PartyDescription
 from privee.gateway.parties.errors import PartyError
-from privee.gateway.parties.frames import About
-from privee.gateway.parties.model import PartyModel
-from privee.gateway.parties.server import PartyServer, PartyService
-from privee.gateway.parties.stores import Found, MemoryStore, Source, open_store
 from privee.vfl.experiment import open_run
-from tests._support.party_world import SLACK, World, failure, person, world_without_processes  # noqa: F401 (a fixture)
-
-# What is served, and by what.
-
-
-class SlowStore(MemoryStore):
-    """As slow as a database can be."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(["a", "b"], np.full((2, 32), 0.5, dtype=np.float32))
-        self.seconds = seconds
-
-    def find(self, entities: Any) -> Found:
-        time.sleep(self.seconds)
-        return super().find(entities)
-
-
-class BrokenStore(SlowStore):
-    def find(self, entities: Any) -> Found:
-        raise ZeroDivisionError(entities)
-
-
-def stored(world: World, run_name: str, party: str, data: str) -> MemoryStore:
-    folder = world.part(run_name, party)
-    source = Source(data if data == "dataset" else str(world.folder / data))
-    return open_store(folder, PartyDescription.read(folder), source)
-
-
-@contextlib.asynccontextmanager
-async def served(
-    world: World,
-    store: MemoryStore,
-    run_name: str = "mlp",
-    party: str = "active",
-    *,
-    listen: str = "127.0.0.1:0",
-    tls: bool = False,
-):
-    folder = world.part(run_name, party)
-    description = PartyDescription.read(folder)
-    model = PartyModel(folder, description)
-    about = About(party, model.weights, model.width, description.features, store.rows, "0")
-    service = PartyService(about, model, store, tls=tls)
-    server = await PartyServer.start(service, Address.parse(listen), world.tls(party).load() if tls else None)
-    try:
-        yield server
-    finally:
-        await server.stop(0)
-        service.close()
-
+from tests._support.party_server import BrokenStore, SlowStore, served, stored
+from tests._support.party_world import SLACK, failure, person
 
 # Right answers.
 

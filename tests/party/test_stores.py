@@ -15,8 +15,7 @@ from privee.gateway.parties.sql_store import SqlStore
 from privee.gateway.parties.stores import Source, open_store, read_preprocessing
 from privee.gateway.processes import start_party
 from privee.vfl.experiment import open_run
-from tests._support.party_world import World, world_without_processes  # noqa: F401 (a fixture)
-from benchmarks._shared.postgres_server import postgres, postgres_url  # noqa: F401, RUF100 (fixtures)
+from tests._support.party_world import World
 
 
 def test_every_kind_of_store_gives_the_very_same_columns(world):
@@ -107,7 +106,7 @@ def test_rows_that_cannot_be_read_spoil_no_others(world, odd_database):
         store.close()
 
 
-def test_a_postgresql_table_is_read_and_only_read(world, postgres_url):  # noqa: F811
+def test_a_postgresql_table_is_read_and_only_read(world, postgres_url):
     with psycopg.connect(postgres_url) as database:
         database.execute('CREATE SCHEMA "the shop"')
         columns = '"the id" text, visits numeric, city char(8), secret bytea'
@@ -146,7 +145,7 @@ BLANKS = ["7", "7 ", "7   ", " 7", "7\t", "1234", "12345", "1234 ", "  7 ", "ä"
         ("text", {"7", "7 ", "7\t", "1234", "ä", " 7"}),
     ],
 )
-def test_blanks_that_postgresql_adds_to_ids_are_not_part_of_them(world, postgres_url, kind, known):  # noqa: F811
+def test_blanks_that_postgresql_adds_to_ids_are_not_part_of_them(world, postgres_url, kind, known):
     """A char(4) holds "7" as "7   ", and equals it to "7 ", which is another entity; other types add nothing."""
     held = sorted(known)
     with psycopg.connect(postgres_url) as database:

@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from benchmarks._shared.party_door import old_certificate
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
@@ -16,8 +17,7 @@ from privee.gateway.parties.addresses import Address
 from privee.gateway.parties.certificates import init_certificates, list_certificates
 from privee.gateway.parties.roles import party_name
 from privee.gateway.parties.tls import TlsFiles
-from tests._support.party_world import old_certificate
-from tests.cli.test_protect import good, run
+from tests._support.commands import good, run
 
 NAMES = ["localhost", "127.0.0.1", "::1", "bank.example.org"]
 

@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hnp
 
 import privee
 from privee.scores.order import rise_where
-from tests.conftest import softmax_rows
+from tests._support.scores import softmax_rows
 
 DEFENSES = [
     privee.PriveeU(rho=0.1),

@@ -8,7 +8,7 @@ from scipy import stats
 
 import privee
 from privee import theory
-from tests.conftest import softmax_rows
+from tests._support.scores import softmax_rows
 
 U = privee.PriveeU(rho=0.3)
 PLUS = privee.PriveeUPlus(rho_low=0.1, rho_high=0.6)

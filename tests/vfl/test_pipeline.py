@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from benchmarks._shared.federation_jobs import digits_job
 from torch.nn import functional
 
 from privee.data.datasets import load_dataset
@@ -18,7 +19,7 @@ from privee.vfl.joint_data import from_dataset
 from privee.vfl.messages import Work, WorkAndLogits
 from privee.vfl.pipeline import pipelined_epoch
 from privee.vfl.training import TrainingSettings
-from tests._support.federation import digits_job, line_to, same_as_local
+from tests._support.federation import line_to, same_as_local
 
 RATE, SHAPES = 0.01, {"bank": (5,), "shop": (4,), "phone": (3,)}
 

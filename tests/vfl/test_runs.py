@@ -20,7 +20,7 @@ from privee.vfl.experiment import describe_parties, open_run, train_run
 from privee.vfl.joint_data import JointData, from_dataset, from_tables
 from privee.vfl.runs import RunFolder
 from privee.vfl.training import TrainingSettings
-from tests.cli.test_protect import good, run, start
+from tests._support.commands import good, run, start
 
 SETTINGS = TrainingSettings(epochs=4, batch_size=16, learning_rate=1e-2)
 

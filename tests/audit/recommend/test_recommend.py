@@ -17,8 +17,8 @@ from privee.audit.recommend.limits import TOP_GAP, TOP_SHARE
 from privee.audit.recommend.rules import EPSILONS, NOT_PROTECTIVE
 from privee.cli import recommend as command
 from privee.errors import PriveeError
-from tests.conftest import softmax_rows
-from tests.cli.test_protect import good, run
+from tests._support.commands import good, run
+from tests._support.scores import softmax_rows
 
 ACTIVE, PASSIVE, CLASSES, ROWS = 5, 3, 6, 240
 WEIGHTS = np.random.default_rng(1).normal(size=(ACTIVE + PASSIVE, CLASSES)) * 3

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -174,11 +175,12 @@ def test_what_others_wrote_is_escaped():
 
 def test_same_audit_same_bytes_in_any_process(page):
     program = (
-        "import hashlib, sys; from tests.test_report import make_audit; from privee.audit.report import render_report;"
+        "import hashlib, sys; from tests._support.made_audits import make_audit;"
+        "from privee.audit.report import render_report;"
         "page = render_report(make_audit(subjects=3)); assert 'matplotlib.pyplot' not in sys.modules;"
         "print(hashlib.sha256(page.encode()).hexdigest())"
     )
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    root = Path(__file__).parents[3]
     found = subprocess.run(  # noqa: S603
         [sys.executable, "-c", program],
         cwd=root,

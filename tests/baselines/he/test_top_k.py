@@ -21,7 +21,7 @@ from privee.defenses.encrypted.roles import Evaluator, KeyHolder, Sender
 from privee.defenses.encrypted.seal import from_bytes, seal
 from privee.defenses.encrypted.session import Session, encrypted_top_k
 from privee.defenses.encrypted.simulation import simulate
-from tests.conftest import softmax_rows
+from tests._support.scores import softmax_rows
 
 GAP = 1 / 1024
 

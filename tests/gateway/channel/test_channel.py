@@ -22,9 +22,9 @@ from privee.gateway.parties.stores import Source
 from privee.gateway.parties.wire import ABOUT, EMBED
 from privee.vfl.experiment import open_run
 from privee.vfl.runs import RunFolder
+from tests._support.commands import run
 from tests._support.hostile_frames import NASTY, hostile_frames
 from tests._support.party_world import PARTIES, SLACK, World, call, failure, make_world, person, using
-from tests.cli.test_protect import run
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ import grpc
 import numpy as np
 import pytest
 import torch
+from benchmarks._shared.party_door import grpc_channel
 
 from privee.gateway.parties.certificates import init_certificates
 from privee.gateway.parties.channel import PartyChannel, Patience
@@ -22,7 +23,7 @@ from privee.gateway.parties.wire import ABOUT, EMBED
 from privee.vfl.experiment import open_run, train_run
 from privee.vfl.joint_data import from_tables
 from tests._support.hostile_frames import framed
-from tests._support.party_world import SLACK, TINY, World, failure, grpc_channel, make_tables, person, using
+from tests._support.party_world import SLACK, TINY, World, failure, make_tables, person, using
 
 PARTIES = ("bank", "shop", "insurer")
 COUNT = 90

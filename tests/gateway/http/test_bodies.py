@@ -14,7 +14,6 @@ from privee.gateway.http import bodies
 from privee.gateway.http.problems import Denied
 from privee.gateway.http.protocol import InferRequest
 from tests._support.gateway_world import MODEL, body
-from tests._support.local_gateway import running_local, trained  # noqa: F401 (fixtures)
 
 INFER = f"/v2/models/{MODEL}/infer"
 

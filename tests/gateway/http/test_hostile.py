@@ -28,8 +28,8 @@ from privee.gateway.processes import ServerProcess
 from privee.vfl.experiment import open_run, train_run
 from privee.vfl.joint_data import from_tables
 from privee.vfl.training import TrainingSettings
-from tests._support.wire import Reply, connected, head, read_reply, send
 from tests._support.gateway_world import DEFENSE, Running, infer
+from tests._support.wire import Reply, connected, head, read_reply, send
 
 MARK = "zq7marked"
 SECRET_VALUE = 0.7314159265

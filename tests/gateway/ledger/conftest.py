@@ -1,9 +1,4 @@
-"""Ledgers for tests: the fixtures `url`, `sqlite_url`, `open_ledger` and `ledger`, and their tables alone: `engine`.
-
-Import the functions below. They have other names than their fixtures, so that no test's argument hides an import.
-Whoever imports `new_url` imports `postgres` and `postgres_url` of tests.postgres_server too, and whoever imports
-`new_engine` imports `new_postgres_ledger` and `postgres`.
-"""
+"""Ledgers for tests, in both kinds of database, and their tables alone."""
 
 import pytest
 import sqlalchemy as sa
@@ -14,21 +9,21 @@ from privee.gateway.ledger.schema import api_keys, audit_log
 from tests._support.ledger_cases import FIFTY, KEY
 
 
-@pytest.fixture(name="url", params=["sqlite", "postgresql"])
-def new_url(request, tmp_path):
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request, tmp_path):
     address = f"sqlite:///{tmp_path / 'l.db'}" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
     Ledger.create(address, KEY)
     return address
 
 
-@pytest.fixture(name="sqlite_url")
-def new_sqlite_url(tmp_path):
+@pytest.fixture
+def sqlite_url(tmp_path):
     Ledger.create(f"sqlite:///{tmp_path / 'l.db'}", KEY)
     return f"sqlite:///{tmp_path / 'l.db'}"
 
 
-@pytest.fixture(name="open_ledger")
-def opening():
+@pytest.fixture
+def open_ledger():
     """Opens ledgers and closes them at the end."""
     opened = []
 
@@ -41,20 +36,20 @@ def opening():
         ledger.close()
 
 
-@pytest.fixture(name="ledger")
-def new_ledger(url, open_ledger):
+@pytest.fixture
+def ledger(url, open_ledger):
     return open_ledger(url)
 
 
-@pytest.fixture(name="postgres_ledger", scope="module")
-def new_postgres_ledger(request):
-    url = request.getfixturevalue("postgres").new_database()
+@pytest.fixture(scope="session")
+def postgres_ledger(postgres):
+    url = postgres.new_database()
     Ledger.create(url, KEY)
     return url
 
 
-@pytest.fixture(name="engine", params=["sqlite", "postgresql"])
-def new_engine(request, tmp_path):
+@pytest.fixture(params=["sqlite", "postgresql"])
+def engine(request, tmp_path):
     """An empty ledger's tables; PostgreSQL's are made once and emptied, which is quicker."""
     if request.param == "sqlite":
         Ledger.create(f"sqlite:///{tmp_path / 'ledger.db'}", KEY)

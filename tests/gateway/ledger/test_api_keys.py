@@ -15,8 +15,6 @@ from privee.gateway.ledger import api_keys, audit_chain
 from privee.gateway.ledger.api_keys import DEFAULT_RATE, KeyRecord, Keys, Wanted
 from privee.gateway.ledger.quotas import FOR_CONSUMERS
 from privee.gateway.ledger.schema import metadata
-from tests.gateway.ledger.conftest import new_engine, new_postgres_ledger  # noqa: F401 - fixtures
-from benchmarks._shared.postgres_server import postgres  # noqa: F401 - a fixture
 
 KEY, CHAIN_KEY = b"k" * 32, b"c" * 32
 ACTOR = "cli:tester"

@@ -15,8 +15,6 @@ from privee.gateway.ledger import audit_chain
 from privee.gateway.ledger.engine import connect
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.schema import audit_log
-from tests.gateway.ledger.conftest import new_engine, new_postgres_ledger  # noqa: F401 - fixtures
-from benchmarks._shared.postgres_server import postgres  # noqa: F401 - a fixture
 
 KEY, OTHER_KEY = b"k" * 32, b"o" * 32
 ROWS = 6

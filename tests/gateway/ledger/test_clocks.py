@@ -12,8 +12,6 @@ from privee.gateway.ledger.api_keys import Keys
 from privee.gateway.ledger.ledger import Ledger, Limits
 from privee.gateway.ledger.quotas import Quotas
 from tests._support.ledger_cases import KEY
-from tests.gateway.ledger.conftest import new_sqlite_url, new_url  # noqa: F401 - fixtures
-from benchmarks._shared.postgres_server import postgres, postgres_url  # noqa: F401 - fixtures
 
 FOUND = sorted(Path("/usr").glob("lib*/**/faketime/libfaketimeMT.so.1"))
 pytestmark = pytest.mark.skipif(not FOUND, reason="needs libfaketime: apt-get install faketime")

@@ -21,13 +21,11 @@ from privee.gateway.ledger.engine import connect
 from privee.gateway.ledger.ledger import Ledger, LedgerUnavailable
 from privee.gateway.ledger.schema import metadata
 from tests._support.ledger_cases import FIFTY, KEY, ONE, ask, output, releases
-from tests.gateway.ledger.conftest import new_ledger, new_sqlite_url, new_url, opening  # noqa: F401 - fixtures
-from benchmarks._shared.postgres_server import postgres, postgres_url  # noqa: F401 - fixtures
 
 # Trouble with the database
 
 
-def test_a_lost_connection_is_replaced(postgres, postgres_url, open_ledger):  # noqa: F811
+def test_a_lost_connection_is_replaced(postgres, postgres_url, open_ledger):
     Ledger.create(postgres_url, KEY)
     ledger = open_ledger(postgres_url)
     ledger.charge(ask("a"))
@@ -48,7 +46,7 @@ def test_a_lost_connection_is_replaced(postgres, postgres_url, open_ledger):  # 
     ledger.ping()
 
 
-def test_a_commit_without_an_answer_is_not_repeated(postgres, postgres_url, open_ledger):  # noqa: F811
+def test_a_commit_without_an_answer_is_not_repeated(postgres, postgres_url, open_ledger):
     Ledger.create(postgres_url, KEY)
     ledger = open_ledger(postgres_url)
     ledger.charge(ask("a"))
@@ -67,7 +65,7 @@ def test_a_commit_without_an_answer_is_not_repeated(postgres, postgres_url, open
     assert ledger.charge(ask("a")).remaining == 48
 
 
-def test_collisions_are_tried_again_and_counted_once(postgres_url, open_ledger):  # noqa: F811
+def test_collisions_are_tried_again_and_counted_once(postgres_url, open_ledger):
     Ledger.create(postgres_url, KEY)
     ledger = open_ledger(postgres_url)
     run_all(
@@ -81,7 +79,7 @@ def test_collisions_are_tried_again_and_counted_once(postgres_url, open_ledger):
     assert run_all(postgres_url, "SELECT last_value FROM tries") == 3
 
 
-def test_a_database_that_cannot_be_written_is_named(postgres_url, open_ledger):  # noqa: F811
+def test_a_database_that_cannot_be_written_is_named(postgres_url, open_ledger):
     Ledger.create(postgres_url, KEY)
     run_all(postgres_url, "ALTER DATABASE postgres SET default_transaction_read_only = on")
     ledger = open_ledger(postgres_url)
@@ -269,7 +267,7 @@ def test_a_new_ledger_is_private_and_takes_nobody_elses_place(tmp_path):
             Ledger.create(wrong, KEY)
 
 
-def test_several_may_create_at_once(postgres_url):  # noqa: F811
+def test_several_may_create_at_once(postgres_url):
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(lambda _: Ledger.create(postgres_url, KEY), range(3)))
     with Ledger.open(postgres_url, KEY, limits=FIFTY) as ledger:
@@ -297,7 +295,7 @@ def test_the_audit_log_only_grows(url, ledger):
             run_all(url, change)
 
 
-def test_commits_wait_for_the_disk_whatever_the_server_prefers(postgres_url, open_ledger):  # noqa: F811
+def test_commits_wait_for_the_disk_whatever_the_server_prefers(postgres_url, open_ledger):
     Ledger.create(postgres_url, KEY)
     run_all(postgres_url, "ALTER DATABASE postgres SET synchronous_commit = off")
     with open_ledger(postgres_url).reading() as connection:

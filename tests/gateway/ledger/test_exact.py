@@ -16,8 +16,6 @@ from privee.gateway.ledger.engine import connect
 from privee.gateway.ledger.ledger import Limits, Price, Receipt, Refused
 from privee.gateway.ledger.limits import CAP, NOTHING, UNIT, fits, limits_for, remaining
 from tests._support.ledger_cases import ONE, Time, ask
-from tests.gateway.ledger.conftest import new_url, opening  # noqa: F401 - fixtures
-from benchmarks._shared.postgres_server import postgres, postgres_url  # noqa: F401 - fixtures
 
 SMALLEST = 5e-324
 EPSILONS = st.one_of(

@@ -15,8 +15,6 @@ from privee.gateway.ledger.ledger import Ask, Ledger, Limits, Price, Receipt, Re
 from privee.gateway.ledger.limits import CAP, UNIT, fits, limits_for
 from privee.theory import composed_epsilon
 from tests._support.ledger_cases import KEY, ONE, Time, ask, releases
-from tests.gateway.ledger.conftest import new_ledger, new_sqlite_url, new_url, opening  # noqa: F401 - fixtures
-from benchmarks._shared.postgres_server import postgres, postgres_url  # noqa: F401 - fixtures
 
 # Counting
 

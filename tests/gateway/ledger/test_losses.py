@@ -15,7 +15,6 @@ from privee.gateway.ledger.api_keys import Keys
 from privee.gateway.ledger.engine import connect
 from privee.gateway.ledger.ledger import Ledger, LedgerUnavailable, Limits, Refused
 from tests._support.ledger_cases import KEY, Time, ask, releases, start
-from tests.gateway.ledger.conftest import new_sqlite_url, opening  # noqa: F401 - fixtures
 
 CHARGING = """
 import sys

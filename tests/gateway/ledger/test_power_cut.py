@@ -13,7 +13,6 @@ import pytest
 
 from privee.gateway.ledger.ledger import Ledger, Limits
 from tests._support.ledger_cases import KEY, releases
-from tests.gateway.ledger.conftest import new_sqlite_url, opening  # noqa: F401 - fixtures
 
 RECEIPTS = 6
 CHARGING = f"""

@@ -14,8 +14,6 @@ from privee.gateway.ledger.ledger import Ask, Ledger, Limits, OverQuota, Price, 
 from privee.gateway.ledger.limits import UNIT
 from privee.gateway.ledger.quotas import FOR_CONSUMERS, UNLIMITED, Per, Quotas, share_of
 from tests._support.ledger_cases import ONE, Time, ask, releases, start
-from tests.gateway.ledger.conftest import new_url, opening  # noqa: F401 - fixtures
-from benchmarks._shared.postgres_server import postgres, postgres_url  # noqa: F401 - fixtures
 
 
 def keys_of(ledger: Ledger) -> Keys:

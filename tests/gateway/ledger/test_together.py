@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from privee.gateway.ledger.ledger import Ledger, Limits, Price, Receipt, Refused
 from privee.gateway.ledger.limits import UNIT
 from tests._support.ledger_cases import KEY, ONE, Time, ask, output, releases, start
-from tests.gateway.ledger.conftest import new_ledger, new_url, opening  # noqa: F401 - fixtures
-from benchmarks._shared.postgres_server import postgres, postgres_url  # noqa: F401 - fixtures
 
 # Against a plain model
 

@@ -17,7 +17,7 @@ from PIL import Image
 from privee.gateway.ui.examples import EXAMPLES
 from tests._support.browser import PROBLEMS, real_browser
 from tests._support.gateway_world import MODEL, gateway_world, infer
-from tests._support.local_gateway import trained, visitor  # noqa: F401 (a fixture)
+from tests._support.local_gateway import visitor
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from privee.gateway.ledger.limits import Price
 from privee.gateway.ui.entry import FAILURES
 from privee.gateway.ui.examples import EXAMPLES
 from privee.gateway.ui.sessions import LIFE_SECONDS, MOST, Sessions
-from tests._support.local_gateway import Local, running_local, text_of, trained, visitor  # noqa: F401 (fixtures)
+from tests._support.local_gateway import Local, text_of, visitor
 
 NASTY = '<script>alert("x")</script>'
 UNFIT = "This is not a valid key of an auditor or an administrator."

@@ -9,8 +9,14 @@ from privee.attacks import AttackerView, JointModel
 from privee.attacks.logs import centred
 from privee.attacks.metrics import feature_mse
 from privee.attacks.repeated_query import join_releases
-from tests.conftest import softmax_rows
-from tests.defenses.test_repeatable import KEY, U, repeatable
+from privee.defenses.repeatable import Repeatable
+from tests._support.scores import softmax_rows
+
+KEY, U = bytes(range(32)), privee.PriveeU(rho=0.1)
+
+
+def repeatable(defense=U) -> Repeatable:
+    return Repeatable(defense, key=KEY, model_version="v1")
 
 
 class Case:
