@@ -5,39 +5,18 @@ import json
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
-from matplotlib.text import Text
 
-from privee.defenses import PriveeU, PriveeUPlus
 from privee.errors import PriveeError
 from privee.paper import Account, Bench, Outcome, Row, Value, load_outcome, measure, results, save_outcome
 from privee.paper.contradictions import (
-    above_any_guess,
-    beyond_reach,
     met_as,
-    printed_figures,
-    rises_with_rho,
-    two_values,
 )
-from privee.paper.diagrams import Diagrams, draw, workflow_rows
+from privee.paper.diagrams import Diagrams
 from privee.paper.report import page as whole_page
 from privee.paper.report import write_report
 from privee.paper.report_tables import tables
-from privee.paper.residual_bound import confident_residual, largest_residual, largest_undefended
-from privee.paper.workflow import observe
-from privee.randomness import seeded
-from privee.vfl import messages, party
-from privee.vfl.coordinator import Coordinator
-from tests._support.scores import softmax_rows
 
-RELEASED = PriveeU(rho=0.1, draw_range=3.0)
-BOUNDED = [
-    RELEASED,
-    PriveeU(rho=0.9),
-    PriveeUPlus(rho_low=0.1, rho_high=0.9, draw_range=3.0),
-    PriveeU(rho=1, transform="identity"),
-]
 BENCH = Bench("quick", Path("unused"))
 ABOUT = {
     "privee": "0",
@@ -51,56 +30,6 @@ ABOUT = {
 
 def residual(guess, release):
     return ((guess - release) ** 2).mean(axis=1)
-
-
-@pytest.mark.parametrize("defense", BOUNDED, ids=lambda d: d.spec)
-@pytest.mark.parametrize("classes", [2, 10])
-def test_no_scores_guess_and_draws_go_beyond_the_bound(defense, classes):
-    scores = softmax_rows(20_000, classes, 30.0, seed=1)
-    guess = np.roll(softmax_rows(20_000, classes, 30.0, seed=2), 1, axis=1)
-    found = residual(guess, defense.release(scores, draws=seeded(3)))
-    assert found.max() <= largest_residual(defense, classes)
-    assert residual(guess, scores).max() <= largest_undefended(classes)
-
-
-@pytest.mark.parametrize("defense", BOUNDED, ids=lambda d: d.spec)
-def test_the_bounds_are_reached(defense):
-    """At the corner of ten classes; the mean within five standard errors, the largest of 50,000 draws nearly."""
-    scores, guess = np.eye(10)[[0] * 50_000], np.eye(10)[[1] * 50_000]
-    found = residual(guess, defense.release(scores, draws=seeded(4)))
-    error = found.std() / np.sqrt(len(found))
-    assert abs(found.mean() - largest_residual(defense, 10, mean_over_draws=True)) < 5 * error
-    assert found.max() == pytest.approx(largest_residual(defense, 10), rel=1e-3)
-    sure = residual(scores, defense.release(scores, draws=seeded(5)))
-    assert abs(sure.mean() - confident_residual(defense, 10)) < 5 * error
-    assert residual(guess, scores)[0] == largest_undefended(10)
-
-
-def test_no_schedule_from_a_tenth_on_goes_higher():
-    limits = [largest_residual(RELEASED, 10, mean_over_draws=mean) for mean in (False, True)]
-    for k in range(30):
-        rhos = tuple(np.sort(0.1 + seeded(k).uniform(10)).tolist())
-        schedule = PriveeUPlus(schedule=rhos, draw_range=3.0)
-        assert largest_residual(schedule, 10) <= limits[0]
-        assert largest_residual(schedule, 10, mean_over_draws=True) <= limits[1]
-
-
-def test_printed_figures_that_no_residual_reaches():
-    beyond = beyond_reach()
-    gia = {(f.table, f.where) for f in beyond if f.table.startswith("GIA")}
-    assert ("GIA 50 %", "mnist, privee-u") in gia  # 22.1 of at most 21.2
-    assert ("GIA 25 %", "mnist, privee-u") not in gia  # 20.6
-    assert ("GIA 25 %", "cifar100, privee-u") in gia  # 23 of at most 2.4
-    assert all(f.value > f.mean_bound and f.mean_bound <= f.bound for f in beyond)
-    assert len(beyond) < len(printed_figures())
-
-
-def test_other_printed_contradictions():
-    assert two_values() == (18.056, 5.4833)
-    assert rises_with_rho() == [("0.10", "0.30")]
-    above, of = above_any_guess()
-    assert of == 3 * 5 * 8 + 3 * 3 * 8
-    assert 0 < above < of
 
 
 def attack_row(dataset, defense, attacker, residual, features, printed=None):
@@ -270,66 +199,3 @@ def test_what_cannot_be_reported(tmp_path):
     with pytest.raises(PriveeError, match="does not hold a result"):
         write_report(tmp_path, tmp_path / "paper.md")
     assert not (tmp_path / "paper.md").exists()
-
-
-def shown(figure) -> set[str]:
-    return {text.get_text() for text in figure.findobj(Text) if text.get_text()}
-
-
-def test_diagrams_agree_and_show_every_message():
-    outcome = measure(Diagrams(), BENCH)
-    assert outcome.account.agrees is True
-    seen = {row.where["what"] for row in outcome.rows}
-    pipelined = {"WorkAndLogits", "EmbeddingAndGradient"}  # pairs of the others; the paper does not overlap steps
-    assert {kind.__name__ for kind in messages.Message.__args__} - pipelined <= seen
-    assert {"Passive party", "Active party", "Coordinator", "PRIVEE-U", "Logit gradient"} <= shown(draw(outcome.rows))
-
-
-@pytest.mark.parametrize(
-    ("thing", "old", "new"),
-    [
-        (messages.Embedding, "Embedding", "Parcel"),
-        (party.ActiveParty, "Active party", "Referee"),
-        (PriveeU, "PRIVEE-U", "Veil"),
-    ],
-)
-def test_a_renamed_role_or_message_is_renamed_in_the_picture(thing, old, new):
-    name = thing.__name__
-    try:
-        thing.__name__ = new
-        texts = " ".join(shown(draw(workflow_rows(observe(PriveeU(rho=0.1))))))
-    finally:
-        thing.__name__ = name
-    assert new in texts
-    assert old not in texts
-
-
-def test_a_role_without_its_method_cannot_be_drawn(monkeypatch):
-    monkeypatch.delattr(Coordinator, "scores")
-    with pytest.raises(AttributeError, match="scores"):
-        observe(PriveeU(rho=0.1))
-
-
-def test_an_account_of_diagrams_that_does_not_agree():
-    rows = measure(Diagrams(), BENCH).rows
-    aside = dataclasses.replace(rows[0], where={**rows[0].where, "from": "PassiveParty", "to": "ActiveParty"})
-    assert Diagrams().account([*rows, aside]).agrees is False
-    features = dataclasses.replace(rows[-7], where={**rows[-7].where, "what": "Features"})
-    assert features.where["picture"] == "prediction"
-    assert Diagrams().account([*rows, features]).agrees is False
-    last, before = (
-        dataclasses.replace(a, measured=a.measured | {"release": b.measured["release"]})
-        for a, b in (rows[:-3:-1], rows[-2:])
-    )
-    assert Diagrams().account([*rows[:-2], before, last]).agrees is False
-
-
-def test_words_lie_on_the_page_and_beside_each_other():
-    figure = draw(measure(Diagrams(), BENCH).rows)
-    figure.canvas.draw()
-    boxes = [t.get_window_extent() for t in figure.findobj(Text) if t.get_text() and t.get_visible()]
-    assert figure.bbox.width == 1000
-    for k, one in enumerate(boxes):
-        assert one.x0 >= 0
-        assert one.x1 <= 1000
-        assert not any(one.overlaps(other) for other in boxes[k + 1 :])
