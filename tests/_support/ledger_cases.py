@@ -4,8 +4,12 @@ import subprocess
 import sys
 from uuid import uuid4
 
+import pytest
+
+from privee.gateway.ledger.api_keys import Keys
 from privee.gateway.ledger.clock import SteadyClock
-from privee.gateway.ledger.ledger import Ask, Ledger, Limits, Price
+from privee.gateway.ledger.ledger import Ask, Ledger, Limits, OverQuota, Price
+from privee.gateway.ledger.quotas import Quotas
 
 KEY = b"k" * 32
 FIFTY = Limits(releases=50)
@@ -42,3 +46,23 @@ def output(script: str, *arguments: str) -> str:
         found, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     return found
+
+
+def keys_of(ledger: Ledger) -> Keys:
+    return Keys(ledger.engine, ledger.chain_key, ledger.now)
+
+
+def new_key(ledger: Ledger, **quotas) -> str:
+    return keys_of(ledger).create("n", "consumer", ["*"], actor="me", quotas=Quotas.parse(**quotas)).record.id
+
+
+def by(key_id: str, *entities: str, price: Price = ONE, marks: str | None = None) -> Ask:
+    one = ask(*entities, price=price, marks=marks)
+    return Ask(one.entities, one.price, key_id, one.release_id, one.fingerprints)
+
+
+def refusal(ledger: Ledger, asked: Ask) -> OverQuota:
+    with pytest.raises(OverQuota) as refused:
+        ledger.charge(asked)
+    assert "\n" not in str(refused.value)
+    return refused.value

@@ -1,6 +1,5 @@
 """`privee ledger` and `privee keys`, run as a user runs them."""
 
-import io
 import json
 import os
 import pwd
@@ -13,54 +12,12 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-import typer
 
-from privee.cli import app as application
 from privee.defenses.keys import read_key
-from privee.gateway.ledger.api_keys import Keys
 from privee.gateway.ledger.ledger import Ask, Ledger, Limits, Price
 
 ENTITY = "customer 4711"
 ACTOR = f"cli:{pwd.getpwuid(os.getuid()).pw_name}"
-
-
-@pytest.fixture(scope="module")
-def commands():
-    """All commands, put together once: that takes longer than running one."""
-    return typer.main.get_command(application.app)
-
-
-@pytest.fixture
-def privee(tmp_path, monkeypatch, capsys, commands):
-    """Runs a command line in an empty folder; gives exit code, standard output and standard error."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(application, "app", commands)
-    monkeypatch.setenv("USER", "somebody-else")
-    for name in ("PRIVEE_LEDGER_URL", "PRIVEE_LEDGER_KEY"):
-        monkeypatch.delenv(name, raising=False)
-
-    def run(*arguments: object, given: str = "") -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["privee", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.StringIO(given))
-        code = application.run()
-        return code, *capsys.readouterr()
-
-    return run
-
-
-@pytest.fixture
-def good(privee):
-    def run(*arguments: object, given: str = "") -> str:
-        code, out, err = privee(*arguments, given=given)
-        assert code == 0, err
-        return out
-
-    return run
-
-
-@pytest.fixture
-def told(good):
-    return lambda *arguments, given="": json.loads(good(*arguments, "--json", given=given))
 
 
 def charge(times: int = 3, epsilon: float = 0.5) -> None:
@@ -197,45 +154,6 @@ def test_log_shows_the_newest(good, told):
     assert "\x1b" not in out
 
 
-def test_a_key_is_printed_once_and_works(privee, good, told):
-    good("ledger", "init")
-    options = ("--scope", "risk", "--scope", "churn", "--rate", "5/second;100/hour", "--expires-days", 90)
-    code, text, err = privee("keys", "create", "shop", "--role", "consumer", *options)
-    assert code == 0
-    text = text.strip()
-    assert re.fullmatch(r"privee_[0-9a-f]{8}_[A-Za-z0-9_-]{43}", text)
-    assert "cannot be shown again" in err
-    assert text[16:] not in err
-    with Ledger.open("sqlite:///ledger.db", read_key("ledger.key"), limits=Limits()) as opened:
-        record = Keys(opened.engine, opened.chain_key, opened.now).find(text)
-    assert (record.name, record.role, record.scopes) == ("shop", "consumer", ("risk", "churn"))
-    assert record.rate == "5/second;100/hour"
-    assert record.expires_at - record.created_at == 90 * 86400
-    (listed,) = told("keys", "list")
-    assert listed == record.as_dict() | {"state": "active"}
-    everything = [good("keys", "list"), json.dumps(listed), good("ledger", "log"), good("ledger", "log", "--json")]
-    assert not any(text[16:] in one for one in everything)
-    assert all(record.id in one for one in everything)
-    assert text[16:].encode() not in Path("ledger.db").read_bytes()
-
-
-def test_revoke(privee, good, told):
-    good("ledger", "init")
-    made = told("keys", "create", "shop", "--role", "consumer", "--scope", "*")
-    assert made["key"].startswith(f"privee_{made['id']}_")
-    code, out, err = privee("keys", "revoke", made["key"], "--reason", "leaked")
-    assert (code, out) == (2, "")
-    assert made["key"][16:] not in err
-    assert good("keys", "revoke", made["id"], "--reason", "leaked") == f"Key {made['id']} of shop is revoked.\n"
-    assert told("keys", "list")[0]["state"] == "revoked"
-    assert "revoked" in good("keys", "list")
-    entry = told("ledger", "log")[-1]
-    assert (entry["actor"], entry["act"], entry["subject"]) == (ACTOR, "key.revoke", made["id"])
-    assert privee("keys", "revoke", made["id"], "--reason", "again")[0] == 2
-    with Ledger.open("sqlite:///ledger.db", read_key("ledger.key"), limits=Limits()) as opened:
-        assert Keys(opened.engine, opened.chain_key, opened.now).find(made["key"]) is None
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -280,11 +198,6 @@ def test_a_key_file_that_others_can_read_is_refused(privee, good):
 @pytest.mark.parametrize("name", ["init", "upgrade", "verify", "show", "reset", "log", "accept-loss"])
 def test_ledger_help_has_an_example(good, name):
     assert "Example: privee ledger" in good("ledger", name, "--help")
-
-
-@pytest.mark.parametrize("name", ["create", "list", "quota", "revoke"])
-def test_keys_help_has_an_example(good, name):
-    assert "Example: privee keys" in good("keys", name, "--help")
 
 
 def test_on_postgresql(request, privee, good, told):
@@ -338,27 +251,6 @@ def test_a_loss_is_told_and_accepted(privee, good, told):
     good("keys", "create", "n", "--role", "auditor")
     code, _, err = privee("ledger", "accept-loss", "--reason", "again")
     assert (code, err) == (2, "privee: nothing is known to be lost in this ledger, so there is nothing to accept\n")
-
-
-def test_quotas_are_given_shown_and_changed(good, told):
-    good("ledger", "init")
-    plain = told("keys", "create", "plain", "--role", "consumer", "--scope", "*")
-    assert plain["quotas"] == {"releases": "1000/day", "entities": None, "share": None}
-    free = told("keys", "create", "free", "--role", "consumer", "--scope", "*", "--quota-releases", "none")
-    assert free["quotas"] == {"releases": None, "entities": None, "share": None}
-    options = ("--quota-releases", "2/hour", "--quota-entities", "500/day", "--quota-share", 0.5)
-    made = told("keys", "create", "shop", "--role", "consumer", "--scope", "*", *options)
-    assert made["quotas"] == {"releases": "2/hour", "entities": "500/day", "share": 0.5}
-    out = good("keys", "quota", made["id"], "--entities", "none", "--share", 1, "--reason", "trusted by now")
-    assert out == f"Key {made['id']} of shop has the quotas: 2/hour releases, a share of 1.\n"
-    entry = told("ledger", "log")[-1]
-    assert (entry["act"], entry["actor"], entry["reason"]) == ("key.quota", ACTOR, "trusted by now")
-    assert entry["details"]["after"] == {"releases": "2/hour", "entities": None, "share": 1.0}
-    shown = {one["name"]: one["quotas"]["releases"] for one in told("keys", "list")}
-    assert shown == {"plain": "1000/day", "free": None, "shop": "2/hour"}
-    table = " ".join(good("keys", "list").split())
-    assert "1000/day" in table
-    assert "none" in table
 
 
 def test_many_are_reset_from_a_file_or_by_key(privee, good, told):

@@ -7,11 +7,11 @@ from privee.audit.results import Audit
 from tests._support.made_audits import make_audit
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def audit() -> Audit:
     return make_audit(subjects=3)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def page(audit) -> str:
     return render_report(audit)

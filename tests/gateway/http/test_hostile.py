@@ -10,11 +10,9 @@ import ssl
 import sys
 import threading
 import time
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
-import numpy as np
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
@@ -22,55 +20,19 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis.specs.openapi import checks as conformance
 
 from privee.cli import app as cli
-from privee.gateway.demo import MODEL, PARTIES, World, make_world
+from privee.gateway.demo import MODEL, PARTIES
 from privee.gateway.http import observed, server
-from privee.gateway.processes import ServerProcess
-from privee.vfl.experiment import open_run, train_run
-from privee.vfl.joint_data import from_tables
-from privee.vfl.training import TrainingSettings
+from privee.vfl.experiment import open_run
 from tests._support.gateway_world import DEFENSE, Running, infer
-from tests._support.wire import Reply, connected, head, read_reply, send
+from tests._support.hostile_requests import BODIES, HEADS, INFER, MIB, ONE, PERSON, tensors, text
+from tests._support.marked_world import MARK, make_marked_world, person, start_party
+from tests._support.slow_senders import silent, slow_body, slow_head
+from tests._support.wire import connected, head, read_reply, send
 
-MARK = "zq7marked"
 SECRET_VALUE = 0.7314159265
-INFER = f"/v2/models/{MODEL}/infer"
-MIB = 1 << 20
 ROLES = ("consumer", "auditor", "administrator")
 EXAMPLES = 8
 EVERYWHERE = "0.0.0.0"  # noqa: S104 (refused)
-
-
-def person(number: int) -> str:
-    return f"{MARK}-{number:03d}"
-
-
-PERSON = person(1)
-
-
-def make_marked_world(folder: Path) -> World:
-    """Two parties' tables whose ids are marked, and all that a gateway needs."""
-    draws = np.random.default_rng(1)
-    people = [person(number) for number in range(60)]
-    numbers = draws.random((60, 4))
-    tables = {
-        "active": {"id": people, "a": numbers[:, 0], "b": numbers[:, 1], "risk": (numbers.sum(1) > 2).astype(int)},
-        "passive-1": {"id": people, "c": numbers[:, 2], "d": numbers[:, 3]},
-    }
-    for name, table in tables.items():
-        lines = [",".join(map(str, row)) for row in zip(*table.values(), strict=True)]
-        (folder / f"{name}.csv").write_text("\n".join([",".join(table), *lines]) + "\n")
-    files = {name: folder / f"{name}.csv" for name in PARTIES}
-    data = from_tables(
-        files, active="active", id_columns=dict.fromkeys(PARTIES, "id"), label="risk", test_share=0.3, seed=1
-    )
-    train_run(World(folder).run, data, "logistic", TrainingSettings(epochs=3, seed=1))
-    return make_world(folder)
-
-
-def start_party(world: World, name: str) -> ServerProcess:
-    given = ["--data", str(world.folder / f"{name}.csv"), "--listen", "127.0.0.1:0", "--certs", str(world.certs / name)]
-    files = world.folder / f"{name}.ready", world.folder / f"{name}.log"
-    return ServerProcess(["party", "serve", str(world.run / "parties" / name), *given], *files)
 
 
 @pytest.fixture(scope="module")
@@ -105,76 +67,6 @@ def still_serves(world, release_values):
     release_values += answer.json()["outputs"][0]["data"]
 
 
-def tensors(entities, columns=None, **more) -> dict:
-    """A request of which anything may be wrong."""
-    given = {"name": "entities", "shape": [len(entities)], "datatype": "BYTES", "data": entities}
-    wide = {"name": "columns", "shape": [1, 2], "datatype": "FP64", "data": columns}
-    return {"inputs": [given | more] + ([] if columns is None else [wide])}
-
-
-def text(value: object) -> bytes:
-    return json.dumps(value).encode()
-
-
-ONE = tensors([PERSON])
-COLUMNS = '{"inputs": [%s, {"name": "columns", "shape": [1, 2], "datatype": "FP64", "data": [%s, 0.5]}]}'
-BODIES = {
-    "empty": b"",
-    "not JSON": b"\x00\x01\x02",
-    "not UTF-8": b'{"inputs": "\xff\xfe"}',
-    "null": b"null",
-    "a list": text([ONE]),
-    "a number of 5000 digits": b"9" * 5000,
-    "200,000 open brackets": b"[" * 200_000,
-    "100,000 nested objects": b'{"inputs":' * 100_000,
-    "entities nested 900 deep": text(ONE).replace(b'["', b"[" * 900 + b'"').replace(b'"]', b'"' + b"]" * 900),
-    "entities nested 100,000 deep": text(ONE)
-    .replace(b'["', b"[" * 100_000 + b'"')
-    .replace(b'"]', b'"' + b"]" * 100_000),
-    "two million numbers": b'{"inputs": [' + b"0," * 2_000_000 + b"0]}",
-    "100,000 entities": text(tensors([PERSON] * 100_000)),
-    "4097 entities": text(tensors([PERSON] * 4097)),
-    "no entities": text(tensors([])),
-    "no tensor": text({"inputs": []}),
-    "columns alone": text({"inputs": tensors([PERSON], [0.5, 0.5])["inputs"][1:]}),
-    "the tensor twice": text({"inputs": ONE["inputs"] * 2}),
-    "three tensors": text({"inputs": ONE["inputs"] * 3}),
-    "another name": text(tensors([PERSON], name=MARK)),
-    "an unknown field": text(ONE | {MARK: 1}),
-    "a lone surrogate as a field": b'{"\\ud800": 1}',
-    "a lone surrogate in a parameter's name": text(ONE | {"parameters": {"\ud800": [1]}}),
-    "a lone surrogate as the request's id": text(ONE | {"id": "\ud800"}),
-    "a lone surrogate as an entity": text(tensors(["\ud800"])),
-    "an entity of 300 bytes": text(tensors([MARK + "x" * 300])),
-    "an entity with NUL": text(tensors([MARK + "\0"])),
-    "an entity that nobody knows": text(tensors([MARK])),
-    "an empty entity": text(tensors([""])),
-    "a number as text": text(tensors([1])),
-    "text as a number": text(tensors([PERSON], datatype="INT64")),
-    "true as a number": text(tensors([True], datatype="INT64")),
-    "a number beyond 64 bits": text(tensors([1 << 64], datatype="INT64")),
-    "1e999 as an entity": text(tensors([1], datatype="INT64"))
-    .replace(b"[1],", b"[1e999],", 1)
-    .replace(b": [1]}", b": [1e999]}"),
-    "a shape of NaN": text(ONE).replace(b"[1]", b"[NaN]"),
-    "a shape of true": text(ONE).replace(b"[1]", b"[true]"),
-    "a negative shape": text(tensors([PERSON], shape=[-1])),
-    "a shape that is not the data's": text(tensors([PERSON], shape=[2])),
-    "a shape of nine sizes": text(tensors([PERSON], shape=[1] * 9)),
-    "a shape beyond memory": text(
-        {"inputs": [*ONE["inputs"], tensors([], [0.5])["inputs"][1] | {"shape": [1, 1 << 31, 1 << 31, 1 << 31]}]}
-    ),
-    "rows of another width": text(
-        {"inputs": [*ONE["inputs"], tensors([], [0.5] * 3)["inputs"][1] | {"shape": [1, 3]}]}
-    ),
-    "rows of no width": text({"inputs": [*ONE["inputs"], tensors([], [])["inputs"][1] | {"shape": [1, 0]}]}),
-    "columns out of range": (COLUMNS % (json.dumps(ONE["inputs"][0]), "7")).encode(),
-} | {
-    f"{value[:9]} among the columns": (COLUMNS % (json.dumps(ONE["inputs"][0]), value)).encode()
-    for value in ("NaN", "Infinity", "-Infinity", "1e999", "9" * 400, '"0.5"', "null", "true", "{}")
-}
-
-
 @pytest.mark.parametrize("sent", BODIES.values(), ids=BODIES)
 def test_a_malformed_body_is_a_400_that_repeats_nothing_of_it(world, sent):
     lines = ("Content-Type: application/json", f"Content-Length: {len(sent)}")
@@ -185,45 +77,6 @@ def test_a_malformed_body_is_a_400_that_repeats_nothing_of_it(world, sent):
     assert set(problem) >= {"error", "code"}
     assert person(1) not in found.body
     assert "x" * 50 not in found.body
-
-
-HEADS = {
-    "a path out of the folder": (head("/v2/models/../../etc/passwd", "Content-Length: 0", key="KEY"), 404),
-    "an encoded path out of the folder": (
-        head("/v2/models/..%2f..%2fetc%2fpasswd/infer", "Content-Length: 0", key="KEY"),
-        404,
-    ),
-    "a model with NUL": (head("/v2/models/%00", method="GET", key="KEY"), 404),
-    "a model that is not UTF-8": (head("/v2/models/%ff%fe", method="GET", key="KEY"), 404),
-    "a model of 5000 letters": (head(f"/v2/models/{'a' * 5000}", method="GET", key="KEY"), 400),
-    "a method that does not exist": (head("/v2", method="FOO"), 400),
-    "a method that does not fit": (head("/v2", method="DELETE"), 405),
-    "TRACE": (head("/v2", method="TRACE"), 405),
-    "CONNECT": (head("gateway:443", method="CONNECT"), 400),
-    "a line break in X-Request-ID": (head("/v2", "X-Request-ID: a\nSet-Cookie: b=1", method="GET"), 400),
-    "NUL in X-Request-ID": (head("/v2", "X-Request-ID: a\0b", method="GET"), 400),
-    "a length below zero": (head(INFER, "Content-Length: -5") + b"{}", 400),
-    "a length that is no number": (head(INFER, "Content-Length: many") + b"{}", 400),
-    "a length of 5000 digits": (head(INFER, f"Content-Length: {'9' * 5000}") + b"{}", 400),
-    "two lengths": (head(INFER, "Content-Length: 2", "Content-Length: 3") + b"{}", 400),
-    "a length and chunks": (head(INFER, "Content-Length: 2", "Transfer-Encoding: chunked") + b"0\r\n\r\n", 400),
-    "a chunk of no size": (head(INFER, "Transfer-Encoding: chunked") + b"zz\r\n", 400),
-    "a length of 17 digits": (head(INFER, f"Content-Length: {'9' * 17}", key="KEY"), 413),
-    "a body of 5 MB": (head(INFER, f"Content-Length: {5 * MIB}", key="KEY") + bytes(5 * MIB), 413),
-    "a body of 5 MB that is announced": (
-        head(INFER, "Expect: 100-continue", f"Content-Length: {5 * MIB}", key="KEY"),
-        413,
-    ),
-    "a key that is not ASCII": (head(INFER, "Authorization: Bearer \xff\xfe", "Content-Length: 2") + b"{}", 401),
-    "a key of 60,000 letters": (head(INFER, "Content-Length: 2", key="a" * 60_000) + b"{}", 401),
-    "no key": (head(INFER, "Content-Length: 2") + b"{}", 401),
-    "HTTP/1.0 without a key": (head(f"/v2/models/{MODEL}", method="GET", version="1.0"), 401),
-    "HTTP/2 at once": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
-    "a TLS greeting": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(500), 400),
-    "garbage": (bytes(range(256)) * 20, 400),
-    "a header of 1 MB": (head("/v2", f"X: {'a' * MIB}", method="GET"), 400),
-    "a million bytes of headers": (head("/v2", *["a: b"] * 250_000, method="GET"), 400),
-}
 
 
 @pytest.mark.parametrize(("sent", "status"), HEADS.values(), ids=HEADS)
@@ -313,46 +166,6 @@ def test_hundreds_of_idle_connections_keep_nobody_out(world):
             connection.sendall(b"POST / HTTP/1.1\r\nHos")
         with world.client() as client:
             assert infer(client, PERSON).status_code == 200
-
-
-# Slow senders: they run beside the other tests, because they must wait for the server's patience
-
-
-def slow_head(url: str) -> Reply:
-    """Never finishes its headers, and keeps sending some."""
-    start = time.monotonic()
-    with connected(url, 40) as connection:
-        with contextlib.suppress(ConnectionError):
-            connection.sendall(b"GET /v2 HTTP/1.1\r\n")
-            while time.monotonic() - start < 2 * server.HEAD_SECONDS:
-                connection.sendall(b"x: y\r\n")
-                time.sleep(0.5)
-        return read_reply(connection, start)
-
-
-def silent(url: str) -> Reply:
-    return send(url, timeout=60)
-
-
-def slow_body(url: str, key: str) -> Reply:
-    """A byte now and then, without end."""
-    start = time.monotonic()
-    with connected(url, 60) as connection:
-        connection.sendall(head(INFER, "Transfer-Encoding: chunked", key=key))
-        ended = threading.Event()
-
-        def drip():
-            with contextlib.suppress(OSError):
-                while not ended.wait(0.5):
-                    connection.sendall(b"1\r\n \r\n")
-
-        thread = threading.Thread(target=drip)
-        thread.start()
-        try:
-            return read_reply(connection, start)
-        finally:
-            ended.set()
-            thread.join()
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -6,6 +6,7 @@ import sqlalchemy as sa
 from privee.gateway.ledger.engine import connect
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.schema import api_keys, audit_log
+from tests._support.audit_chain import disarm, fill
 from tests._support.ledger_cases import FIFTY, KEY
 
 
@@ -67,3 +68,15 @@ def _empty(engine: sa.Engine) -> None:
         for table in (audit_log, api_keys):
             connection.execute(sa.delete(table))
         connection.execute(sa.text("ALTER TABLE audit_log ENABLE TRIGGER USER"))
+
+
+@pytest.fixture(scope="module")
+def tampered(tmp_path_factory):
+    """A filled chain without its triggers, as somebody has it who can write to the file."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('chain') / 'ledger.db'}"
+    Ledger.create(url, KEY)
+    engine = connect(url)
+    fill(engine)
+    disarm(engine)
+    yield engine
+    engine.dispose()
