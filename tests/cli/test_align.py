@@ -13,8 +13,6 @@ from typer.testing import CliRunner
 import privee
 from privee.cli.align import align_command
 
-# The command.
-
 
 def run(*arguments):
     app = typer.Typer()

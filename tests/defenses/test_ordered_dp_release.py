@@ -8,8 +8,6 @@ from privee.defenses.ordered_shape import fill_tail, fit_prior
 from privee.scores import calibration_error
 from tests._support.scores import softmax_rows
 
-# What a release looks like.
-
 
 @pytest.mark.parametrize("spend", ["top", "all"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

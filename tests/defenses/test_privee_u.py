@@ -8,8 +8,6 @@ from scipy import stats
 import privee
 from tests._support.scores import softmax_rows
 
-# --- PRIVEE-U and U+ -------------------------------------------------------------------------------------------------
-
 
 @given(st.integers(2, 30), st.sampled_from(["householder", "identity"]), st.sampled_from([1.0, 3.0]))
 def test_privee_u_is_the_paper_formula(classes, transform, draw_range):

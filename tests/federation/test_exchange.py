@@ -21,8 +21,6 @@ from tests._support.federation import (
     table_job,
 )
 
-# --- each step once --------------------------------------------------------------------------------------------------
-
 
 def counting_door() -> tuple[Answering, list]:
     handled = []

@@ -13,8 +13,6 @@ from privee.audit.recommend.evidence import model_ground, synthetic_ground
 from privee.audit.recommend.rules import NOT_PROTECTIVE
 from tests._support.recommended import ACTIVE, EFFORT, ROWS, model
 
-# The evidence
-
 
 def test_synthetic_figures_are_those_of_the_release():
     found = recommend(Wishes(max_moved=0.5), n_classes=20)

@@ -14,9 +14,6 @@ from tests._support.scores import softmax_rows
 REFUSED = {"none", "temperature", "privee-u", "privee-u+"}
 
 
-# The rules
-
-
 @pytest.mark.parametrize(
     ("wishes", "name", "settings"),
     [

@@ -16,8 +16,6 @@ from privee.data.tables import (
 from privee.data.tables.encoders import NumericColumn
 from tests._support.tables import fit_and_reload, table_of, write_csv, write_parquet
 
-# Preprocessing
-
 
 def test_numbers_are_scaled_filled_and_clipped():
     fitted, features = fit_and_reload(table_of(age=[10, 20, None, 40], height=[1, 2, 3, 5]))

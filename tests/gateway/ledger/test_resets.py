@@ -9,8 +9,6 @@ from privee.gateway.ledger import audit_chain
 from privee.gateway.ledger.ledger import Limits
 from tests._support.ledger_cases import Time, ask, by, new_key, releases
 
-# Many resets
-
 
 def test_many_entities_start_anew_together_or_none_does(url, open_ledger):
     ledger = open_ledger(url, Limits(releases=1))

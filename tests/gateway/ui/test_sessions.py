@@ -13,9 +13,6 @@ NASTY = '<script>alert("x")</script>'
 UNFIT = "This is not a valid key of an auditor or an administrator."
 
 
-# Who gets in
-
-
 def test_without_a_session_there_is_only_the_way_to_sign_in(local):
     with visitor(local.url) as client:
         for answer in (client.get("/ui"), client.post("/ui/entity", data={"entity": "17"})):
