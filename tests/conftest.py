@@ -6,6 +6,7 @@ Whatever is heavy is imported by the fixture that needs it: the core's tests run
 import contextlib
 import os
 import signal
+from pathlib import Path
 
 # Small models gain nothing from a second thread, and wait for each other when tests run side by side.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -24,21 +25,35 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LONGEST = (
-    "federation_nvflare",
-    "runs",
-    "audit_cli",
-    "paper",
-    "federation_jobs",
-    "audit",
-    "gateway_http",
-    "gateway_faults",
+    "federation/test_nvflare.py",
+    "vfl/test_runs.py",
+    "cli/test_audit.py",
+    "paper/test_results.py",
+    "federation/test_jobs.py",
+    "audit/test_grid.py",
+    "gateway/http",
+    "gateway/test_faults.py",
 )
-"""Files that take minutes start first, so that no worker is left alone with one of them at the end."""
+"""What takes minutes starts first, so that no worker is left alone with it at the end."""
+
+TOGETHER = ("gateway/http",)
+"""Folders whose files share what a fixture of theirs starts, and so belong to one worker. Else a file is one's."""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    places = {f"test_{name}.py": place for place, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: places.get(item.path.name, len(places)))
+    places = {name: place for place, name in enumerate(LONGEST)}
+    here = Path(__file__).parent
+
+    def place(item: pytest.Item) -> int:
+        name = item.path.relative_to(here).as_posix() if here in item.path.parents else ""
+        return next((number for known, number in places.items() if name.startswith(known)), len(places))
+
+    items.sort(key=place)
+    for item in items:
+        name = item.path.as_posix()
+        folder = next((folder for folder in TOGETHER if f"/tests/{folder}/" in name), name)
+        item.add_marker(pytest.mark.xdist_group(folder))
 
 
 @pytest.fixture

@@ -252,5 +252,6 @@ def test_version_matches(tmp_path):
 def test_a_missing_extra_is_named(tmp_path):
     """A module that shadows torch and fails as a missing one does stands for an installation without it."""
     (tmp_path / "torch.py").write_text("raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')\n")
-    code, _, err = run("train", "digits", cwd=tmp_path)
-    assert (code, err) == (2, "privee: this command needs torch: pip install 'privee[all]'\n")
+    process = start("train", "digits", cwd=tmp_path)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (2, "privee: this command needs torch: pip install 'privee[all]'\n")
