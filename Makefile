@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-PYTEST = $(BIN)/python -m pytest -q -n auto --dist loadgroup --no-loadscope-reorder --durations=25
+PYTEST = $(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder --durations=25
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: demo gateway test test-all lint types layers unit slow bench clean

@@ -6,7 +6,6 @@ Whatever is heavy is imported by the fixture that needs it: the core's tests run
 import contextlib
 import os
 import signal
-from pathlib import Path
 
 # Small models gain nothing from a second thread, and wait for each other when tests run side by side.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -37,23 +36,37 @@ LONGEST = (
 """What takes minutes starts first, so that no worker is left alone with it at the end."""
 
 TOGETHER = ("gateway/http",)
-"""Folders whose files share what a fixture of theirs starts, and so belong to one worker. Else a file is one's."""
+"""Folders whose files share what their fixtures start, and so go to one worker together."""
+
+SECONDS = 900
+"""What hangs must fail, with a trace, not end the whole run."""
 
 
-@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Not in pyproject.toml: the core's tests run without that plugin too."""
+    if config.pluginmanager.hasplugin("timeout") and config.option.timeout is None:
+        config.option.timeout = SECONDS
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    places = {name: place for place, name in enumerate(LONGEST)}
-    here = Path(__file__).parent
-
     def place(item: pytest.Item) -> int:
-        name = item.path.relative_to(here).as_posix() if here in item.path.parents else ""
-        return next((number for known, number in places.items() if name.startswith(known)), len(places))
+        return next((k for k, name in enumerate(LONGEST) if item.nodeid.startswith(f"tests/{name}")), len(LONGEST))
 
     items.sort(key=place)
-    for item in items:
-        name = item.path.as_posix()
-        folder = next((folder for folder in TOGETHER if f"/tests/{folder}/" in name), name)
-        item.add_marker(pytest.mark.xdist_group(folder))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log):
+    """Whole files to one worker each, and whole folders where those share."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Together(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return next(
+                (name for name in TOGETHER if nodeid.startswith(f"tests/{name}/")), super()._split_scope(nodeid)
+            )
+
+    return Together(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture

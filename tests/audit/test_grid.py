@@ -22,8 +22,13 @@ from privee.errors import PriveeError
 from tests._support.own_models import PASSIVE, columns, numpy_model, small, without_times
 
 
-def test_an_interrupted_grid_goes_on_where_it_stopped(tmp_path):
-    whole = small(jobs=1)
+@pytest.fixture(scope="module")
+def whole():
+    """A small grid, run in one go in this process."""
+    return small(jobs=1)
+
+
+def test_an_interrupted_grid_goes_on_where_it_stopped(whole, tmp_path):
     seen = []
 
     def stop_at_seven(done, total):
@@ -62,32 +67,30 @@ def test_a_damaged_store_is_named(tmp_path):
         Store(path)
 
 
-@pytest.mark.parametrize("engine", ["local", "ray"])
-def test_the_same_findings_however_they_are_run(engine):
+@pytest.mark.parametrize("engine", ["local", pytest.param("ray", marks=pytest.mark.slow)])
+def test_the_same_findings_however_they_are_run(whole, engine):
     if engine == "ray":
         pytest.importorskip("ray")
-    alone, together = small(jobs=1), small(jobs=2, engine=engine)
-    assert without_times(together.findings) == without_times(alone.findings)
+    assert without_times(small(jobs=2, engine=engine).findings) == without_times(whole.findings)
 
 
-def test_one_tidy_table_as_csv_and_parquet_and_everything_as_json(tmp_path):
-    found = small(jobs=1)
-    files = save_audit(found, tmp_path)
+def test_one_tidy_table_as_csv_and_parquet_and_everything_as_json(whole, tmp_path):
+    files = save_audit(whole, tmp_path)
     with files["csv"].open(newline="") as file:
         lines = list(csv.DictReader(file))
     table = parquet.read_table(files["parquet"]).to_pylist()
-    assert len(lines) == len(table) == len(found.findings) == 24 + 2 * 3
-    for line, row, one in zip(lines, table, found.findings, strict=True):
+    assert len(lines) == len(table) == len(whole.findings) == 24 + 2 * 3
+    for line, row, one in zip(lines, table, whole.findings, strict=True):
         assert line["attack"] == row["attack"] == one.attack
         assert float(line["feature_mse"]) == row["feature_mse"] == one.feature_mse
         assert row["adversary_fraction"] == 5 / 8
     saved = json.loads(files["json"].read_text())
-    assert saved["cards"][0]["headline"]["error"]["mean"] == found.cards[0].headline.error.mean
+    assert saved["cards"][0]["headline"]["error"]["mean"] == whole.cards[0].headline.error.mean
     assert [len(f["column_mse"]) for f in saved["findings"]] == [PASSIVE] * 30
 
 
-def test_column_errors_average_to_the_error():
-    for one in small(jobs=1).findings:
+def test_column_errors_average_to_the_error(whole):
+    for one in whole.findings:
         assert math.isclose(np.mean(one.column_mse), one.feature_mse, rel_tol=1e-9)
 
 

@@ -146,24 +146,3 @@ def test_an_interrupted_audit_goes_on(place):
     assert 2 <= len(before) < 42
     good(*arguments, "-d", "none", "--seeds", 1, cwd=place)
     assert stored.read_text().splitlines()[: len(before)] == before
-
-
-def test_demo_tells_the_story(tmp_path):
-    """The expected shape: PRIVEE-U looks safe to a naive attacker and gives everything to one who knows it."""
-    told = json.loads(good("demo", "--seeds", 1, "--json", cwd=tmp_path))
-    cards = {(card["subject"].split(", ")[1], card["defense"]): card for card in told["cards"]}
-    none, privee_u, ranking = (cards["logistic", spec] for spec in ("none", "privee-u:rho=0.1", "ranking-only"))
-    assert none["headline"]["error"]["mean"] < 1e-6
-    assert privee_u["ranking_kept"] == 1
-    assert privee_u["mean_l1_moved"] > 5
-    assert privee_u["naive"]["error"]["mean"] > 0.2
-    assert privee_u["adaptive"]["error"]["mean"] < 0.002
-    assert ranking["guess_normalised"] > 0.8
-    assert privee_u["attainable_protection"] < 0.1
-    assert 0.045 < none["mean_guess"]["mean"] < 0.065
-    ordered = cards["logistic", "ordered-dp:epsilon=4"]
-    assert ordered["attainable_protection"] > 0.9
-    assert ordered["mean_l1_moved"] < 0.35
-    assert cards["mlp", "none"]["guess_normalised"] < 0.6  # 0.49 to 0.51, by the processor's last bits
-    page = (tmp_path / told["files"]["report"]).read_text()
-    assert page.count("<img") >= 20  # strips of reconstructions beside the truth

@@ -75,7 +75,7 @@ def test_a_broken_run_resumes_to_the_same_weights(tmp_path, kind, patience):
 
 def test_a_killed_process_resumes_to_the_same_weights(tmp_path):
     """SIGKILL in the middle of training, then the same command again; SIGINT likewise, with a word on how to go on."""
-    command = ["train", "digits", "--model", "mlp", "--epochs", "40", "--batch-size", "8", "--out"]
+    command = ["train", "digits", "--model", "mlp", "--epochs", "14", "--batch-size", "8", "--out"]
     good(*command, "whole", cwd=tmp_path)
     for how, expected in ((signal.SIGKILL, -9), (signal.SIGINT, 130)):
         folder = tmp_path / how.name
