@@ -25,7 +25,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 LONGEST = (
     "federation/test_nvflare.py",
-    "vfl/test_runs.py",
+    "cli/test_train.py",
     "cli/test_audit.py",
     "paper/test_results.py",
     "federation/test_jobs.py",

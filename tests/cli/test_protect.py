@@ -1,7 +1,6 @@
 """The command line, run as a user runs it: in a process of its own."""
 
 import json
-import re
 import signal
 import time
 from pathlib import Path
@@ -146,38 +145,6 @@ def test_pickled_arrays_are_refused(tmp_path):
     assert "not a readable .npy file" in err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["protect", "nope.csv", "-d", "none", "-o", "o.csv"], "nope.csv: no such file"),
-        (["protect", "s.csv", "-d", "nope", "-o", "o.csv"], "no defense is called 'nope'"),
-        (["protect", "s.csv", "-d", "privee-u:rho=x", "-o", "o.csv"], "rho must be a number above 0"),
-        (["protect", "s.csv", "-d", "none"], "Missing option '--out'"),
-        (["protect", "s.csv", "-d", "none", "-o", "o.doc"], "cannot tell the format"),
-        (["protect", "s.csv", "-d", "none", "-o", "no/o.csv"], "cannot write no/o.csv"),
-        (["protect", "s.csv", "-d", "none", "-o", "."], "cannot tell the format"),
-        (["protect", "s.csv", "-d", "none", "-o", "o.npy"], "would lose their column names"),
-        (["protect", "s.csv", "-d", "none", "-o", "o.csv", "--id", "zz"], "no column is called 'zz'"),
-        (["protect", "s.csv", "-d", "none", "-o", "o.csv", "--scores", "a"], "b would be lost"),
-        (["protect", "s.csv", "-d", "none", "-o", "o.csv", "--scores", "*", "--id", "a"], "named both"),
-        (["budget", "--probability", "2"], "probability between 0 and 1"),
-        (["budget", "--tolerance", "0.1"], "needs scores"),
-        (["budget", "--tolerance", "0.1", "--scores", "a,b"], "numbers separated by commas"),
-        (["budget", "--defense", "gaussian:epsilon=0.5"], "no query budget in closed form"),
-        (["budget", "--classes", "1"], "--classes"),
-        (["defenses", "nope"], "no defense is called 'nope'"),
-        (["nope"], "No such command"),
-    ],
-)
-def test_bad_arguments_get_one_line(tmp_path, arguments, message):
-    (tmp_path / "s.csv").write_text("id,a,b\n1,0.5,0.5\n")
-    code, _, err = run(*arguments, cwd=tmp_path)
-    assert code == 2
-    assert len(err.splitlines()) == 1
-    assert message in err
-    assert [p.name for p in tmp_path.iterdir()] == ["s.csv"]
-
-
 def test_existing_output_is_safe_without_force(tmp_path):
     (tmp_path / "s.csv").write_text("id,a,b\n1,0.5,0.5\n")
     (tmp_path / "o.csv").write_text("precious")
@@ -215,43 +182,3 @@ def test_interrupted_runs_never_leave_a_half_written_output(tmp_path, how):
         assert "interrupted" in err
         assert "Traceback" not in err
         assert not list(tmp_path.glob("*.partial")) + list(tmp_path.glob(".*.partial"))
-
-
-def test_budget_agrees_with_the_theory(tmp_path):
-    plan = json.loads(good("budget", "-d", "privee-u:rho=0.1", "-k", 10, "--within", 0.001, "--json", cwd=tmp_path))
-    kappa = privee.theory.relative_rate(privee.PriveeU(rho=0.1), 10, "midrange")
-    assert plan["queries"] == privee.theory.query_budget(kappa, tolerance=0.001, probability=0.5).min()
-    assert plan["queries"] < plan["queries_minimum"]
-    assert plan["curve"][0]["best"] == pytest.approx(float(kappa.max() * 0.001))
-    out = good("budget", "--scores", "0.7,0.2,0.1", "--tolerance", 0.001, cwd=tmp_path)
-    assert re.search(r"^\d+ queries per record", out)
-    assert "█" in out
-    assert "no limit" in good("budget", "-d", "ranking-only", cwd=tmp_path)
-
-
-def test_defenses_lists_all_with_their_guarantees(tmp_path):
-    listed = json.loads(good("defenses", "--json", cwd=tmp_path))
-    assert {one["defense"]["name"] for one in listed} == set(privee.known_defenses())
-    assert all(one["guarantee"]["proven"] for one in listed)
-    assert "ranking-only" in good("defenses", cwd=tmp_path)
-    assert "epsilon any two score vectors: 6.825" in good("defenses", "gaussian:epsilon=0.5", cwd=tmp_path)
-
-
-@pytest.mark.parametrize(
-    "command",
-    ["protect", "budget", "defenses", "demo", "align", "train", "predict", "tune", "attack", "audit", "recommend"],
-)
-def test_help_has_an_example(tmp_path, command):
-    assert "Example: privee" in good(command, "--help", cwd=tmp_path)
-
-
-def test_version_matches(tmp_path):
-    assert good("--version", cwd=tmp_path).strip() == f"privee {privee.__version__}"
-
-
-def test_a_missing_extra_is_named(tmp_path):
-    """A module that shadows torch and fails as a missing one does stands for an installation without it."""
-    (tmp_path / "torch.py").write_text("raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')\n")
-    process = start("train", "digits", cwd=tmp_path)
-    _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (2, "privee: this command needs torch: pip install 'privee[all]'\n")
