@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,12 @@ from privee.audit.cards import make_cards
 from privee.audit.curves import repeated_query_curves
 from privee.audit.engine import Engine, one_thread, run_tasks
 from privee.audit.results import Audit, Finding
-from privee.audit.saving import Store
+from privee.audit.saving import FindingsFile
 from privee.audit.subject import Sample, Subject
 from privee.audit.task import Task, guess_findings, handout, task_key
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError
+from privee.progress import Progress
 from privee.version import __version__
 
 DEFENSES = (
@@ -43,8 +44,6 @@ ATTACKS = (
 )
 REPEATED = ("repeated-query:inner=prior-informed", "repeated-query:inner=equation-solving")
 """Joined to the default attacks where records are queried more than once."""
-
-Progress = Callable[[int, int], None]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -162,7 +161,7 @@ def _run(
     tasks: Sequence[Task], folder: Path | None, jobs: int | None, engine: Engine, progress: Progress
 ) -> list[Finding]:
     """Findings in the order of the tasks; what the folder holds already is not run again."""
-    with Store(None if folder is None else folder / "findings.jsonl") as store:
+    with FindingsFile(None if folder is None else folder / "findings.jsonl") as store:
         left = [task for task in tasks if store.get(task.key) is None]
         done = len(tasks) - len(left)
         progress(done, len(tasks))
@@ -175,7 +174,7 @@ def _run(
         return [dataclasses.replace(_held(store, task), subject=task.subject) for task in tasks]
 
 
-def _held(store: Store, task: Task) -> Finding:
+def _held(store: FindingsFile, task: Task) -> Finding:
     finding = store.get(task.key)
     assert finding is not None  # noqa: S101 (every task has run)
     return finding

@@ -10,7 +10,7 @@ from privee.cli.output import out, print_json, progress_bar
 from privee.errors import PriveeError
 
 if TYPE_CHECKING:
-    from privee.vfl.experiment import Outcome
+    from privee.vfl.experiment import TrainingOutcome
     from privee.vfl.joint_data import JointData
 
 How = Literal["contiguous", "random", "strips"]
@@ -74,7 +74,7 @@ def table_data(
         )
 
 
-def show_outcome(outcome: Outcome, as_json: bool, kind: str = "") -> None:
+def show_outcome(outcome: TrainingOutcome, as_json: bool, kind: str = "") -> None:
     """How a training ended; `kind` is what was trained."""
     if as_json:
         print_json(outcome.as_dict())
