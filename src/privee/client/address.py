@@ -6,7 +6,7 @@ import ipaddress
 import os
 import re
 
-from privee.errors import PriveeError
+from privee.errors import PriveeError, SettingError
 
 KEY_VARIABLE = "PRIVEE_API_KEY"
 # Narrow on purpose: two readers of an odd address may disagree about its host, and the key goes to the second one's.
@@ -20,7 +20,7 @@ def check_address(url: str, *, allow_plain: bool = False) -> str:
     """The gateway's address without a last slash; refuses plain HTTP to another machine."""
     found = _ADDRESS.fullmatch(url.strip())
     if found is None:
-        raise PriveeError("the gateway's address must be like https://gateway.example:8443, without user, query or #")
+        raise SettingError("the gateway's address must be like https://gateway.example:8443, without user, query or #")
     if found["scheme"] == "http" and not allow_plain and not is_loopback(found["host"]):
         raise PriveeError(
             "refused to send an API key over plain http to another machine: use https, or allow_plain=True "

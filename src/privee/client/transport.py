@@ -14,7 +14,7 @@ from privee.client.address import check_address, check_api_key
 from privee.client.calls import Call
 from privee.client.plan import Failure, Outcome, Plan, Result
 from privee.client.replies import Reply
-from privee.errors import PriveeError
+from privee.errors import PriveeError, SettingError
 from privee.version import __version__
 
 Verify = bool | str | PathLike[str]
@@ -32,7 +32,7 @@ def load_httpx() -> ModuleType:
 def options(url: str, key: str | None, *, timeout: float, verify: Verify, allow_plain: bool) -> dict[str, Any]:
     """Settings for httpx.Client or httpx.AsyncClient."""
     if isinstance(timeout, bool) or not 0 < timeout <= 3600:
-        raise PriveeError("timeout must be above 0 and at most 3600 seconds")
+        raise SettingError("timeout must be above 0 and at most 3600 seconds")
     address = check_address(url, allow_plain=allow_plain)
     secured = address.startswith("https:")
     return {
@@ -127,7 +127,9 @@ def _context(verify: Verify) -> ssl.SSLContext:
     if verify is True:
         return ssl.create_default_context()
     if verify is False:
-        raise PriveeError("certificates are always checked: give verify=CA.PEM, the file that `privee certs init` made")
+        raise SettingError(
+            "certificates are always checked: give verify=CA.PEM, the file that `privee certs init` made"
+        )
     try:
         return ssl.create_default_context(cafile=str(Path(verify)))
     except (OSError, ssl.SSLError):

@@ -6,8 +6,9 @@ import time
 from collections.abc import Mapping
 from typing import Protocol
 
+from privee.errors import FrameError
 from privee.federation.cost import Cost, kind_of
-from privee.federation.errors import FrameError, SiteError, SiteLostError, StoppedError
+from privee.federation.errors import SiteError, SiteLostError, StoppedError
 from privee.federation.fitting import Fitting
 from privee.federation.frames import Content, Failure, Frame, Note, decode, encode
 from privee.federation.tensors import Packing

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from privee.federation.errors import FrameError
+from privee.errors import FrameError
 from privee.federation.message_bytes import CODECS, Writer
 from privee.federation.tensors import Packing, Reader
 from privee.vfl.messages import Message

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from privee.federation.errors import FrameError
+from privee.errors import FrameError
 from privee.federation.tensors import Packing, Reader, pack_floats, pack_rows, unpack_floats, unpack_rows
 from privee.vfl.messages import (
     Embedding,

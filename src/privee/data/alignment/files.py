@@ -14,7 +14,7 @@ from privee.atomic import whole_file
 from privee.data.alignment.csv_table import CsvTable
 from privee.data.alignment.ids import Rows
 from privee.data.alignment.in_process import Alignment, Progress, Traffic, align
-from privee.errors import PriveeError
+from privee.errors import PriveeError, SettingError
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
@@ -108,7 +108,7 @@ def _open(path: Path, id_column: str, delimiter: str) -> Table:
 
         return ParquetTable(path, id_column)
     if len(delimiter) > 1:
-        raise PriveeError(f"the delimiter must be one character, got {delimiter!r}")
+        raise SettingError(f"the delimiter must be one character, got {delimiter!r}")
     return CsvTable(path, id_column, delimiter or DELIMITERS[suffix])
 
 

@@ -9,7 +9,7 @@ from privee.data.score_files.blocks import Reader, Writer
 from privee.data.score_files.npy import NpyReader, NpyWriter
 from privee.data.score_files.parquet import ParquetReader, parquet_names
 from privee.data.score_files.tables import CsvReader, TableWriter, csv_names
-from privee.errors import PriveeError
+from privee.errors import PriveeError, SettingError
 
 SUFFIXES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".npy": "npy"}
 
@@ -61,5 +61,5 @@ def open_writer(
 
 def _delimiter(path: Path, given: str) -> str:
     if len(given) > 1:
-        raise PriveeError(f"the delimiter must be one character, got {given!r}")
+        raise SettingError(f"the delimiter must be one character, got {given!r}")
     return given or ("\t" if path.suffix.lower() == ".tsv" else ",")

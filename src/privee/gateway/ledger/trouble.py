@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import exc
 
-from privee.errors import PriveeError
+from privee.errors import PriveeError, UnavailableError
 
 _UNTIL = "nothing is released until then"
 _AWAY = "the ledger's database cannot be reached: check that it runs, and its address, name, user and password"
@@ -32,7 +32,7 @@ _POSTGRESQL = {
 }
 
 
-class LedgerUnavailable(PriveeError):  # noqa: N818 - a state, not a mistake
+class LedgerUnavailable(UnavailableError):  # noqa: N818 - a state, not a mistake
     """The count cannot be known to be stored, so nothing may be released."""
 
 

@@ -6,7 +6,7 @@ import re
 
 from grpc import StatusCode
 
-from privee.gateway.parties.errors import Kind, PartyError
+from privee.gateway.parties.errors import Kind, PartyError, PartyUnavailableError, party_error
 from privee.gateway.parties.patience import Patience
 from privee.gateway.parties.wire import BAD_COLUMNS, STORE_FAILED
 
@@ -33,10 +33,10 @@ def failure_of(party: str, code: StatusCode, details: str, patience: Patience) -
     if code is StatusCode.UNAVAILABLE and _CERTIFICATE.search(details):
         return PartyError(party, "refused", "has not shown a certificate of its own name and of the same CA")
     if code in _BY_CODE:
-        return PartyError(party, *_BY_CODE[code])
+        return party_error(party, *_BY_CODE[code])
     return PartyError(party, "refused", _BY_WORD.get(details, "could not do the work; see its log"))
 
 
 def late(party: str, patience: Patience) -> PartyError:
     """It did not answer in time."""
-    return PartyError(party, "deadline", f"did not answer in {patience.deadline:.1f} s")
+    return PartyUnavailableError(party, "deadline", f"did not answer in {patience.deadline:.1f} s")

@@ -6,12 +6,12 @@ import asyncio
 
 from grpc import StatusCode, aio
 
-from privee.errors import PriveeError
+from privee.errors import FrameError, PriveeError
 from privee.gateway.parties.addresses import Address
 from privee.gateway.parties.batching import Answer, Batcher, Floats
-from privee.gateway.parties.errors import Kind, PartyError
+from privee.gateway.parties.errors import Kind, PartyError, party_error
 from privee.gateway.parties.failures import failure_of, late
-from privee.gateway.parties.frames import MAX_BYTES, About, EmbedReply, EmbedRequest, FrameError
+from privee.gateway.parties.frames import MAX_BYTES, About, EmbedReply, EmbedRequest
 from privee.gateway.parties.patience import Patience
 from privee.gateway.parties.roles import party_name
 from privee.gateway.parties.tls import Identity
@@ -163,4 +163,4 @@ class PartyLine:
         return self._error("unreachable", "is not asked any more: the gateway stops")
 
     def _error(self, kind: Kind, words: str) -> PartyError:
-        return PartyError(self.name, kind, words)
+        return party_error(self.name, kind, words)

@@ -15,11 +15,11 @@ import grpc
 import numpy as np
 from grpc import aio
 
-from privee.errors import PriveeError
+from privee.errors import FrameError, PriveeError
 from privee.gateway.logs import log
 from privee.gateway.parties.addresses import Address, require_loopback
 from privee.gateway.parties.admission import Admission, refuse
-from privee.gateway.parties.frames import About, EmbedReply, EmbedRequest, FrameError
+from privee.gateway.parties.frames import About, EmbedReply, EmbedRequest
 from privee.gateway.parties.model import PartyModel
 from privee.gateway.parties.roles import COORDINATOR
 from privee.gateway.parties.stores import Store, StoreError
