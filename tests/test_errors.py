@@ -111,13 +111,12 @@ def test_a_party_that_is_away_is_an_outage_and_one_that_says_no_is_not():
     pytest.importorskip("grpc")
     from grpc import StatusCode
 
-    from privee.gateway.parties.errors import PartyError
-    from privee.gateway.parties.failures import failure_of
-    from privee.gateway.parties.patience import Patience
+    from privee.gateway.channel.connection import PartyTimeouts, failure_of
+    from privee.party.errors import PartyError
 
     outages = {StatusCode.UNAVAILABLE, StatusCode.CANCELLED, StatusCode.DEADLINE_EXCEEDED}
     for code in (*outages, StatusCode.PERMISSION_DENIED, StatusCode.UNIMPLEMENTED, StatusCode.INTERNAL):
-        error = failure_of("bank", code, "", Patience())
+        error = failure_of("bank", code, "", PartyTimeouts())
         again = error.again()
         assert isinstance(error, UnavailableError) == (code in outages), code
         assert (type(again), str(again), again.kind, again.party) == (type(error), str(error), error.kind, "bank")

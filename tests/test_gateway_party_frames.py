@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privee.errors import FrameError
-from privee.gateway.parties.frames import MAX_ENTITIES, About, EmbedReply, EmbedRequest
+from privee.party.wire import MAX_ENTITIES, About, EmbedReply, EmbedRequest
 from tests.hostile_frames import NASTY, hostile_frames
 
 finite = st.floats(-(2.0**59), 2.0**59, width=32)
