@@ -17,8 +17,9 @@ BRANCH = re.compile(r"((?:[│ ]   |├── |└── )*)([A-Z]\w+)(?:  +(.*)
 Path = tuple[str, ...]
 
 
-def import_all() -> set[str]:
-    """Import every module, and return the packages that are not installed here."""
+@pytest.fixture(scope="module")
+def missing() -> set[str]:
+    """Every module is imported; these packages are not installed here."""
     missing = set()
     for module in pkgutil.walk_packages(privee.__path__, "privee."):
         if module.name in RUN_ON_IMPORT:
@@ -55,9 +56,8 @@ def drawing() -> dict[Path, str]:
     return found
 
 
-def test_the_drawing_is_the_tree():
-    missing, drawn = import_all(), drawing()
-    real = tree(PriveeError)
+def test_the_drawing_is_the_tree(missing):
+    real, drawn = tree(PriveeError), drawing()
     assert real.keys() <= drawn.keys()
     assert drawn.keys() == real.keys() or missing
     for path, kind in real.items():
@@ -73,8 +73,7 @@ def test_the_drawing_is_read():
     assert ("PriveeError", "UnavailableError", "SiteLostError") in drawing()
 
 
-def test_bad_settings_and_scores_are_value_errors_and_nothing_else_is():
-    import_all()
+def test_bad_settings_and_scores_are_value_errors_and_nothing_else_is(missing):
     assert issubclass(SettingError, ValueError)
     assert issubclass(ScoreError, ValueError)
     others = [kind for kind in tree(PriveeError).values() if not issubclass(kind, SettingError | ScoreError)]
@@ -86,8 +85,7 @@ def test_bad_settings_and_scores_are_value_errors_and_nothing_else_is():
         privee.RankingOnly().release([[0.5, float("nan")]])
 
 
-def test_every_error_survives_the_way_to_another_process():
-    import_all()
+def test_every_error_survives_the_way_to_another_process(missing):
     for path, kind in tree(PriveeError).items():
         error = kind.__new__(kind, "what went wrong")
         error.place = 3
