@@ -3,7 +3,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST = $(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder --durations=25
-CORE_TESTS := $(addprefix tests/test_, $(addsuffix .py, scores order theory defenses ordered_dp repeatable randomness errors)) \
+CORE_TESTS := tests/scores tests/theory tests/defenses \
+	$(addprefix tests/test_, atomic.py errors.py randomness.py registry.py) \
 	$(addprefix src/privee/, scores theory defenses atomic.py errors.py net.py progress.py randomness.py registry.py)
 # A fifth of the examples, and not those that take seconds each: `make test` has all of them.
 QUICK := --hypothesis-profile=check -k "not 100000 and not spawn"
