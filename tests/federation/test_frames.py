@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from privee.errors import PriveeError
-from privee.federation.errors import FrameError
+from privee.errors import FrameError, PriveeError
 from privee.federation.wire.frames import Frame, Note, SiteFailure, decode, encode
 from privee.federation.wire.tensors import BYTE, FLOAT32, FLOAT64, HALF, Packing
 from privee.vfl.messages import (

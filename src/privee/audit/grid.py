@@ -18,7 +18,7 @@ from privee.audit.saving import FindingsFile
 from privee.audit.subject import Sample, Subject
 from privee.audit.task import Task, guess_findings, handout, task_key
 from privee.defenses import defense as make_defense
-from privee.errors import PriveeError
+from privee.errors import PriveeError, SettingError
 from privee.progress import Progress
 from privee.version import __version__
 
@@ -74,14 +74,14 @@ class Grid:
     def __post_init__(self) -> None:
         """Refuse what cannot be run, and write every spec in its one short form."""
         if not self.defenses or not self.seeds:
-            raise PriveeError("a grid needs at least one defense and one seed")
+            raise SettingError("a grid needs at least one defense and one seed")
         for name in ("records", "queries"):
             if getattr(self, name) < 1:
-                raise PriveeError(f"{name} must be 1 or more, got {getattr(self, name)}")
+                raise SettingError(f"{name} must be 1 or more, got {getattr(self, name)}")
         if not self.attackers or set(self.attackers) - {"naive", "adaptive"}:
-            raise PriveeError(f"attackers are naive, adaptive or both, got {', '.join(self.attackers) or 'none'}")
+            raise SettingError(f"attackers are naive, adaptive or both, got {', '.join(self.attackers) or 'none'}")
         if self.auxiliary_rows < 0:
-            raise PriveeError(f"auxiliary_rows must be 0 or more, got {self.auxiliary_rows}")
+            raise SettingError(f"auxiliary_rows must be 0 or more, got {self.auxiliary_rows}")
         attacks = self.attacks or ATTACKS + (REPEATED if self.queries > 1 else ())
         for spec in attacks:
             make_attack(spec)

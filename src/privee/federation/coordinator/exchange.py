@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from privee.federation.errors import FrameError, SiteError, SiteLostError, StoppedError
+from privee.errors import FrameError
+from privee.federation.errors import SiteError, SiteLostError, StoppedError
 from privee.federation.wire.frames import Content, Frame, Note, SiteFailure, decode, encode
 from privee.federation.wire.reply_checks import ReplyChecks
 from privee.federation.wire.tensors import Packing

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from privee.federation.errors import FrameError
+from privee.errors import FrameError
 from privee.federation.wire.tensors import ByteReader, Packing, pack_floats, pack_rows, unpack_floats, unpack_rows
 from privee.vfl.messages import (
     Embedding,

@@ -13,8 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from privee.errors import PriveeError
-from privee.federation.errors import FrameError
+from privee.errors import FrameError, PriveeError
 
 MAX_SIDES, MAX_NUMBERS = 8, 1 << 30
 ABSENT, FLOAT32, FLOAT64, ROWS, HALF, BYTE = range(6)

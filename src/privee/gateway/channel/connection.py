@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from grpc import StatusCode, aio
 
-from privee.errors import PriveeError, SettingError
+from privee.errors import FrameError, PriveeError, SettingError
 from privee.gateway.channel.batching import BatchAnswer, Batcher, Floats
 from privee.net import Address
-from privee.party.errors import Kind, PartyError
+from privee.party.errors import Kind, PartyError, PartyUnavailableError, party_error
 from privee.party.wire import (
     ABOUT,
     BAD_COLUMNS,
@@ -27,7 +27,6 @@ from privee.party.wire import (
     About,
     EmbedReply,
     EmbedRequest,
-    FrameError,
     channel_credentials,
 )
 from privee.pki.identity import Identity, party_name
@@ -178,7 +177,7 @@ class PartyConnection:
         return self._error("unreachable", "is not asked any more: the gateway stops")
 
     def _error(self, kind: Kind, words: str) -> PartyError:
-        return PartyError(self.name, kind, words)
+        return party_error(self.name, kind, words)
 
 
 # gRPC has no code of its own for a certificate that is not accepted.
@@ -204,13 +203,13 @@ def failure_of(party: str, code: StatusCode, details: str, patience: PartyTimeou
     if code is StatusCode.UNAVAILABLE and _CERTIFICATE.search(details):
         return PartyError(party, "refused", "has not shown a certificate of its own name and of the same CA")
     if code in _BY_CODE:
-        return PartyError(party, *_BY_CODE[code])
+        return party_error(party, *_BY_CODE[code])
     return PartyError(party, "refused", _BY_WORD.get(details, "could not do the work; see its log"))
 
 
 def late(party: str, patience: PartyTimeouts) -> PartyError:
     """It did not answer in time."""
-    return PartyError(party, "deadline", f"did not answer in {patience.deadline:.1f} s")
+    return PartyUnavailableError(party, "deadline", f"did not answer in {patience.deadline:.1f} s")
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import limits
 import sqlalchemy as sa
 
-from privee.errors import PriveeError
+from privee.errors import PriveeError, SettingError
 from privee.gateway.ledger.audit_chain import REASON, append, check_text
 from privee.gateway.ledger.clock import SteadyClock
 from privee.gateway.ledger.database import clear_errors
@@ -91,9 +91,9 @@ class Wanted:
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
-            raise PriveeError(f"a key's role must be one of {', '.join(ROLES)}")
+            raise SettingError(f"a key's role must be one of {', '.join(ROLES)}")
         if self.expires_in is not None and not 0 < self.expires_in <= LONGEST_LIFE:
-            raise PriveeError("a key must expire between a second and a hundred years from now, or never")
+            raise SettingError("a key must expire between a second and a hundred years from now, or never")
         object.__setattr__(self, "name", check_text(self.name, "a key's name", NAME))
         object.__setattr__(self, "scopes", _check_scopes(self.role, self.scopes))
         object.__setattr__(self, "rate", check_rate(self.rate))
@@ -269,9 +269,9 @@ def _free_id(connection: sa.Connection) -> str:
 
 def _check_scopes(role: Role, scopes: Sequence[str]) -> tuple[str, ...]:
     if isinstance(scopes, str) or len(scopes) > SCOPES:
-        raise PriveeError(f"scopes must be a list of at most {SCOPES} models")
+        raise SettingError(f"scopes must be a list of at most {SCOPES} models")
     if role == "consumer" and not scopes:
-        raise PriveeError("a consumer's key needs a scope: the name of a model it may ask, or * for every model")
+        raise SettingError("a consumer's key needs a scope: the name of a model it may ask, or * for every model")
     return tuple(dict.fromkeys(check_text(scope, "a scope", SCOPE) for scope in scopes or [EVERY_MODEL]))
 
 
@@ -283,5 +283,5 @@ def check_rate(rate: str) -> str:
     except ValueError:
         ok = False
     if not ok:
-        raise PriveeError('a rate must be like "100/minute" or "5/second;100/hour", and at least 1')
+        raise SettingError('a rate must be like "100/minute" or "5/second;100/hour", and at least 1')
     return rate

@@ -15,6 +15,7 @@ from privee.attacks import attack as make_attack
 from privee.attacks import paper_attack
 from privee.audit import Audit, Grid
 from privee.audit.results import Finding
+from privee.errors import SettingError
 from privee.paper.base import Result
 from privee.paper.measure.agreement import compare
 from privee.paper.measure.bench import Bench, Case
@@ -102,7 +103,7 @@ def paper_spec(attack: str, dataset: str) -> str:
     """An attack with the paper's settings for a dataset; with its usual ones for a dataset the paper does not use."""
     try:
         made = paper_attack(attack, dataset)
-    except ValueError:
+    except SettingError:
         made = make_attack(attack, **({"loss": "probability"} if attack == "gradient-inversion" else {}))
     return write_spec(made.name, made)
 
