@@ -11,6 +11,7 @@ from torch import Tensor
 
 from privee.attacks.view import AttackerView
 from privee.attacks.watch import Watch
+from privee.registry import LAST
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,6 +36,8 @@ class Attack(ABC):
     """Reconstructs the unknown columns from what an `AttackerView` holds."""
 
     name: ClassVar[str]
+    place: ClassVar[int] = LAST
+    """Where it stands in listings and tables: the lower, the earlier."""
     summary: ClassVar[str] = ""
     needs: ClassVar[Needs] = Needs()
 

@@ -10,17 +10,20 @@ from torch import Tensor
 
 from privee.attacks.base import Attack, Needs
 from privee.attacks.logs import centred
+from privee.attacks.registry import register
 from privee.attacks.view import AttackerView
 from privee.attacks.watch import Watch
 
 SMALLEST = 1e-300
 
 
+@register
 @dataclasses.dataclass(frozen=True)
 class EquationSolving(Attack):
     """Exact on undefended scores when there are fewer unknown columns than classes; least squares otherwise."""
 
     name: ClassVar[str] = "equation-solving"
+    place: ClassVar[int] = 10
     summary: ClassVar[str] = "pseudo-inverse of the logistic model's log-ratios"
     needs: ClassVar[Needs] = Needs(linear_model=True)
 

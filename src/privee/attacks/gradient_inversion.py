@@ -12,12 +12,14 @@ from privee.attacks.base import Attack, Needs
 from privee.attacks.batches import rows_at_once
 from privee.attacks.descent import descend
 from privee.attacks.logs import centred, centred_log
+from privee.attacks.registry import register
 from privee.attacks.view import AttackerView
 from privee.attacks.watch import Watch
 
 Loss = Literal["probability", "log-score"]
 
 
+@register
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GradientInversion(Attack):
     """Adam on all records at once, clipped to [0, 1] after every step.
@@ -30,6 +32,7 @@ class GradientInversion(Attack):
     """
 
     name: ClassVar[str] = "gradient-inversion"
+    place: ClassVar[int] = 20
     summary: ClassVar[str] = "optimises the unknown columns until scores match"
     needs: ClassVar[Needs] = Needs(gradients=True)
 

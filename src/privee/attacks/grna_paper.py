@@ -11,10 +11,12 @@ from torch import Tensor
 from privee.attacks.base import Attack, Needs
 from privee.attacks.batches import in_turn
 from privee.attacks.descent import descend
+from privee.attacks.registry import register
 from privee.attacks.view import AttackerView
 from privee.attacks.watch import Watch
 
 
+@register
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GrnaPaper(Attack):
     """Mean square error in probabilities, Adam, starts from N(0, 1), nothing keeps columns in [0, 1].
@@ -27,6 +29,7 @@ class GrnaPaper(Attack):
     """
 
     name: ClassVar[str] = "grna-paper"
+    place: ClassVar[int] = 30
     summary: ClassVar[str] = "the paper's form: optimises unclipped columns from normal starts"
     needs: ClassVar[Needs] = Needs(gradients=True)
 

@@ -17,6 +17,7 @@ from torch import Tensor
 from privee.attacks.base import Attack, Needs
 from privee.attacks.joint_model import JointModel
 from privee.attacks.logs import by_rank, centred, centred_log, in_rank_order
+from privee.attacks.registry import register
 from privee.attacks.regressors import Fit, all_fits, best_fit
 from privee.attacks.view import AttackerView, Auxiliary, Seen
 from privee.attacks.watch import Watch
@@ -25,6 +26,7 @@ from privee.errors import PriveeError
 Examples = tuple[Tensor, Tensor]
 
 
+@register
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LearnedInversion(Attack):
     """First the best guess from own columns, then a regression of what that misses on what the release shows.
@@ -37,6 +39,7 @@ class LearnedInversion(Attack):
     """
 
     name: ClassVar[str] = "learned-inversion"
+    place: ClassVar[int] = 40
     summary: ClassVar[str] = "a regression on simulated releases, given the ranking explicitly"
     needs: ClassVar[Needs] = Needs(auxiliary=True)
 

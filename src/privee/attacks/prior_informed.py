@@ -12,6 +12,7 @@ from privee.attacks.base import Attack, Needs
 from privee.attacks.batches import in_turn, rows_at_once
 from privee.attacks.descent import descend
 from privee.attacks.logs import SMALLEST, by_rank, in_rank_order
+from privee.attacks.registry import register
 from privee.attacks.regressors import best_fit
 from privee.attacks.view import AttackerView, Auxiliary
 from privee.attacks.watch import Watch
@@ -23,6 +24,7 @@ SMALLEST_VARIANCE = 1e-6
 _LOWEST = float(torch.tensor(SMALLEST, dtype=torch.float64).log())
 
 
+@register
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PriorInformed(Attack):
     """Starts from the regression guess; the release pulls away from it as far as it can be trusted.
@@ -37,6 +39,7 @@ class PriorInformed(Attack):
     """
 
     name: ClassVar[str] = "prior-informed"
+    place: ClassVar[int] = 50
     summary: ClassVar[str] = "most likely columns given release and auxiliary rows"
     needs: ClassVar[Needs] = Needs(gradients=True, auxiliary=True)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from privee.errors import SettingError
 from privee.randomness import Draws, secure
-from privee.registry import write_spec
+from privee.registry import LAST, write_spec
 from privee.scores import check_release, check_rows, to_rows
 from privee.scores.forms import Floats
 
@@ -55,6 +55,8 @@ class Defense(ABC):
     """Turns scores into a release."""
 
     name: ClassVar[str]
+    place: ClassVar[int] = LAST
+    """Where it stands in listings and tables: the lower, the earlier."""
     preserves_order: ClassVar[bool] = False
     summary: ClassVar[str] = ""
     example: ClassVar[str] = ""

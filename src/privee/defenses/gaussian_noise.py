@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from privee.defenses.base import Defense, Guarantee, check_positive
 from privee.defenses.inverse import project_to_simplex
+from privee.defenses.registry import register
 from privee.errors import SettingError
 from privee.randomness import Draws
 from privee.scores.forms import Floats
@@ -41,6 +42,7 @@ def true_epsilon(scale: float, delta: float, sensitivity: float) -> float:
     return float(brentq(excess, 0.0, 0.5 * ratio**2 + ratio * math.sqrt(2 * math.log(1 / delta)) + 1e-9))
 
 
+@register
 @dataclasses.dataclass(frozen=True)
 class GaussianNoise(Defense):
     """Adds independent normal noise to every score, scaled as differential privacy asks for `sensitivity`.
@@ -53,6 +55,7 @@ class GaussianNoise(Defense):
     """
 
     name: ClassVar[str] = "gaussian"
+    place: ClassVar[int] = 30
     summary: ClassVar[str] = "normal noise on every score; breaks the ranking"
     example: ClassVar[str] = "gaussian:epsilon=0.5"
 

@@ -10,15 +10,18 @@ from numpy.typing import NDArray
 
 from privee.defenses.base import Defense, Guarantee
 from privee.defenses.ranking_only import expected_scores_by_rank
+from privee.defenses.registry import register
 from privee.randomness import Draws
 from privee.scores.forms import Floats
 
 
+@register
 @dataclasses.dataclass(frozen=True)
 class LabelOnly(Defense):
     """Releases 1 for the predicted class (the lowest index among equals) and 0 for the others."""
 
     name: ClassVar[str] = "label-only"
+    place: ClassVar[int] = 80
     summary: ClassVar[str] = "the predicted class alone"
 
     def _release(self, rows: Floats, sums: NDArray[np.float64], draws: Draws) -> Floats:

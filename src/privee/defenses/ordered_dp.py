@@ -12,6 +12,7 @@ from privee.defenses.base import Defense, Guarantee, check_positive, check_whole
 from privee.defenses.discrete_laplace import GRID, add_noise
 from privee.defenses.inverse import project_to_simplex
 from privee.defenses.ordered_shape import DEFAULT_TAIL, FLOOR, fill_tail, fit_prior, fit_tail, top_values
+from privee.defenses.registry import register
 from privee.errors import SettingError
 from privee.randomness import Draws
 from privee.scores import ascending, check_rows, place, rise_where, to_rows
@@ -24,6 +25,7 @@ WEAK = 16.0
 """From here on, epsilon by itself promises little."""
 
 
+@register
 @dataclasses.dataclass(frozen=True)
 class OrderedDP(Defense):
     """A probability vector with the scores' ranking, epsilon-indistinguishable for any scores with that ranking.
@@ -42,6 +44,7 @@ class OrderedDP(Defense):
     """
 
     name: ClassVar[str] = "ordered-dp"
+    place: ClassVar[int] = 60
     preserves_order: ClassVar[bool] = True
     summary: ClassVar[str] = "exact ranking, differentially private magnitudes"
     example: ClassVar[str] = "ordered-dp:epsilon=8"

@@ -9,8 +9,10 @@ import numpy as np
 
 from privee.defenses.base import check_positive
 from privee.defenses.rank_noise import Array, RankNoise
+from privee.defenses.registry import register
 
 
+@register
 @dataclasses.dataclass(frozen=True)
 class PriveeU(RankNoise):
     """Rank-assigned uniform perturbation with sigma = amplitude / rho.
@@ -28,6 +30,7 @@ class PriveeU(RankNoise):
     """
 
     name: ClassVar[str] = "privee-u"
+    place: ClassVar[int] = 50
     summary: ClassVar[str] = "rank-assigned uniform noise; keeps the ranking, magnitudes can be estimated back"
     example: ClassVar[str] = "privee-u:rho=0.1"
 

@@ -10,9 +10,11 @@ import numpy as np
 
 from privee.defenses.base import check_positive
 from privee.defenses.rank_noise import Array, RankNoise
+from privee.defenses.registry import register
 from privee.errors import SettingError
 
 
+@register
 @dataclasses.dataclass(frozen=True)
 class PriveeUPlus(RankNoise):
     """PRIVEE-U with a strength per rank position; sigma never falls as confidence rises.
@@ -27,6 +29,7 @@ class PriveeUPlus(RankNoise):
     """
 
     name: ClassVar[str] = "privee-u+"
+    place: ClassVar[int] = 51
     summary: ClassVar[str] = "PRIVEE-U with a strength per rank position; same limits"
     example: ClassVar[str] = "privee-u+:rho_low=0.1,rho_high=0.9"
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.defenses.base import Defense, Guarantee
+from privee.defenses.registry import register
 from privee.randomness import Draws
 from privee.scores import ascending, place, rise_where
 from privee.scores.forms import Floats
@@ -20,11 +21,13 @@ def expected_scores_by_rank(n_classes: int) -> NDArray[np.float64]:
     return np.cumsum(1.0 / falling)[::-1] / n_classes
 
 
+@register
 @dataclasses.dataclass(frozen=True)
 class RankingOnly(Defense):
     """Places a fresh, uniformly random, sorted probability vector by rank: the ranking and nothing else."""
 
     name: ClassVar[str] = "ranking-only"
+    place: ClassVar[int] = 70
     preserves_order: ClassVar[bool] = True
     summary: ClassVar[str] = "a random probability vector in the right order; the ceiling for keeping the ranking"
 

@@ -7,7 +7,7 @@ from typing import Any
 from privee.defenses.base import Defense
 from privee.registry import Registry
 
-DEFENSES: Registry[Defense] = Registry("defense", "privee.defenses")
+DEFENSES: Registry[Defense] = Registry("defense", ("privee.defenses", "privee.baselines"), "privee.defenses")
 
 register = DEFENSES.register
 known_defenses = DEFENSES.known

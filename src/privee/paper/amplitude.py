@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from privee.paper.attack_rows import Entry, paper_spec
+from privee.paper.base import register
 from privee.paper.bench import Case
 from privee.paper.by_rho import RHOS, RhoSweep
 from privee.paper.results import Account, Row, Size
@@ -13,10 +14,12 @@ from privee.paper.results import Account, Row, Size
 AMPLITUDES = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.48, 0.5, 0.7, 1.0)
 
 
+@register
 class AmplitudeSearch(RhoSweep):
     """GRNA on MNIST for every C of the paper's search, and the one it chose."""
 
     name = "amplitude"
+    place = 16
     title = "GRNA by the constant C and rho of PRIVEE-U"
     source = "appendix on the choice of C (no numbers printed)"
 

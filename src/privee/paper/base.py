@@ -8,13 +8,14 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
 from privee.errors import PriveeError
 from privee.paper.bench import Bench
 from privee.paper.results import Account, Outcome, Row, Size
+from privee.registry import LAST, Named
 from privee.version import __version__
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ class Result(ABC):
     """One table or figure."""
 
     name: ClassVar[str]
+    place: ClassVar[int] = LAST
+    """Where it stands in listings and in the report: the lower, the earlier."""
     title: ClassVar[str]
     source: ClassVar[str]
     """Where the paper shows it, or "beyond the paper"."""
@@ -48,26 +51,28 @@ class Result(ABC):
         return {}
 
 
-_RESULTS: dict[str, Result] = {}
+RESULTS: Named[Result] = Named("result", ("privee.paper",))
+R = TypeVar("R", bound=Result | type[Result])
 
 
-def register(result: Result) -> Result:
-    """Add a result under its name; refuses a name that is taken."""
-    if _RESULTS.setdefault(result.name, result) is not result:
-        raise PriveeError(f"a result called {result.name!r} exists already")
+def register(result: R) -> R:
+    """Add a result, or as a decorator the one result of a class, under its name; refuses a name that is taken."""
+    made = result() if isinstance(result, type) else result
+    RESULTS.add(made.name, made)
     return result
 
 
 def results() -> dict[str, Result]:
     """All results by name, in the order of the paper."""
-    return dict(_RESULTS)
+    return RESULTS.known()
 
 
 def find_result(name: str) -> Result:
     """The result of that name."""
-    if name not in _RESULTS:
-        raise PriveeError(f"the paper has no result called {name!r}; there are {', '.join(_RESULTS)}")
-    return _RESULTS[name]
+    known = results()
+    if name not in known:
+        raise PriveeError(f"the paper has no result called {name!r}; there are {', '.join(known)}")
+    return known[name]
 
 
 def measure(result: Result, bench: Bench) -> Outcome:

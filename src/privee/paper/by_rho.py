@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from privee.defenses import PriveeU, defense
 from privee.paper.attack_rows import Entry, paper_spec
+from privee.paper.base import register
 from privee.paper.bench import Case
 from privee.paper.by_clients import shared_by
 from privee.paper.defenses import OURS, privee_u
@@ -35,10 +36,12 @@ class RhoSweep(Sweep):
         return "privee-u" if made.draw_range == 1 else f"privee-u:draw_range={made.draw_range:g}"
 
 
+@register
 class GrnaByRho(RhoSweep):
     """GRNA on MNIST with 25 parties, by rho."""
 
     name = "grna-mnist-rho"
+    place = 11
     title = "GRNA on MNIST with 25 parties, by rho of PRIVEE-U"
     source = "table of GRNA on MNIST by rho"
 
@@ -75,10 +78,12 @@ def _with_rhos(full: bool) -> dict[str, Value | None]:
     return found | dict.fromkeys(OURS)
 
 
+@register
 class CifarByRho(RhoSweep):
     """GRNA on CIFAR-10 by rho; the paper shows a picture without numbers."""
 
     name = "cifar10-rho"
+    place = 14
     title = "GRNA on CIFAR-10 by rho of PRIVEE-U"
     source = "figure of CIFAR-10 by rho (no numbers printed)"
 
@@ -94,10 +99,12 @@ class CifarByRho(RhoSweep):
         ]
 
 
+@register
 class RhoEverywhere(RhoSweep):
     """Both attacks by rho, on all datasets."""
 
     name = "rho-all"
+    place = 20
     title = "GRNA and GIA by rho of PRIVEE-U, on all datasets"
     source = "beyond the paper"
 

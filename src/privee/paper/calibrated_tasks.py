@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.defenses import Defense, defense
-from privee.paper.base import Result
+from privee.paper.base import Result, register
 from privee.paper.bench import Bench, Case
 from privee.paper.defenses import PRINTED_AS, PRIVEE_U, PRIVEE_U_PLUS
 from privee.paper.results import Account, Row, Size, mean_interval
@@ -47,10 +47,12 @@ class TaskData:
     members: tuple[Array, ...]
 
 
+@register
 class CalibratedTasks(Result):
     """Calibration error of the top score, accuracy of a distilled student and of an ensemble, from releases."""
 
     name: ClassVar[str] = "calibrated-tasks"
+    place: ClassVar[int] = 22
     title: ClassVar[str] = "Tasks that need calibrated scores, from releases instead of scores"
     source: ClassVar[str] = "beyond the paper"
     band: ClassVar[str] = "mean and 95 % interval over draws and students' seeds"

@@ -12,6 +12,7 @@ import pyarrow.csv as arrow_csv
 from privee.data.datasets.base import Parts, one_feature_each
 from privee.data.datasets.encode import scale_to_unit
 from privee.data.datasets.info import DataFile, DatasetInfo, Layout
+from privee.data.datasets.registry import register
 from privee.data.datasets.split import stratified_split
 
 _NAME = "Sensorless_drive_diagnosis.txt"
@@ -44,6 +45,7 @@ def read(contents: Mapping[str, bytes], seed: int) -> Parts:
 
 DRIVE = DatasetInfo(
     name="drive",
+    place=40,
     title="Sensorless Drive Diagnosis",
     rows=58_509,
     columns=_COLUMNS,
@@ -78,3 +80,5 @@ DRIVE = DatasetInfo(
         ),
     ),
 )
+
+register(DRIVE)

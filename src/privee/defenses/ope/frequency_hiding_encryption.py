@@ -18,6 +18,7 @@ from privee.defenses.ope.pooled_ranks import FEWEST_ROWS, fit_scores
 from privee.defenses.ope.sealed_file import locked
 from privee.defenses.ope.search_tree import NO_ROOM, fill_gaps, turns
 from privee.defenses.ranking_only import RankingOnly
+from privee.defenses.registry import register
 from privee.errors import PriveeError, SettingError
 from privee.randomness import Draws, secure
 from privee.scores import ascending, check_release, check_rows, place, rise_where, to_rows
@@ -26,6 +27,7 @@ from privee.scores.forms import Floats
 Integers = NDArray[np.int64]
 
 
+@register
 @dataclasses.dataclass(frozen=True)
 class FrequencyHidingEncryption(Defense):
     """Puts scores into a search tree; a score's ciphertext is the middle of its gap (Kerschbaum 2015).
@@ -46,6 +48,7 @@ class FrequencyHidingEncryption(Defense):
     """
 
     name: ClassVar[str] = "fh-ope"
+    place: ClassVar[int] = 91
     preserves_order: ClassVar[bool] = True
     summary: ClassVar[str] = "frequency-hiding order-preserving encryption (Kerschbaum); equal scores look different"
 
