@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from privee import OrderedDP
 from privee.errors import PriveeError
 from privee.gateway.ledger import audit_chain, connections
-from privee.gateway.ledger.counting import Counting
-from privee.gateway.ledger.engine import connect
+from privee.gateway.ledger.charge_sql import Counting
+from privee.gateway.ledger.database import connect
 from privee.gateway.ledger.ledger import Ask, Ledger, Limits, Price, Receipt, Refused
 from privee.gateway.ledger.limits import CAP, UNIT, fits, limits_for
 from privee.theory import composed_epsilon

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from privee import OrderedDP
 from privee.errors import PriveeError
+from privee.gateway.ledger.charge_sql import Counting, is_over
 from privee.gateway.ledger.connections import Connections
-from privee.gateway.ledger.counting import Counting, is_over
-from privee.gateway.ledger.engine import connect
+from privee.gateway.ledger.database import connect
 from privee.gateway.ledger.ledger import Limits, Price, Receipt, Refused
 from privee.gateway.ledger.limits import CAP, NOTHING, UNIT, fits, limits_for, remaining
 from tests.ledger_cases import ONE, Time, ask

@@ -4,11 +4,9 @@ A new defense is a new file here with `@register`; the names below are for reade
 """
 
 from privee.defenses.base import Defense, Guarantee
-from privee.defenses.encrypted.top_k import EncryptedTopK
 from privee.defenses.gaussian_noise import GaussianNoise
 from privee.defenses.label_only import LabelOnly
 from privee.defenses.no_defense import NoDefense
-from privee.defenses.ope import FrequencyHidingEncryption, FrequencyHidingState, OrderPreservingEncryption
 from privee.defenses.ordered_dp import OrderedDP
 from privee.defenses.privee_u import PriveeU
 from privee.defenses.privee_u_plus import PriveeUPlus
@@ -21,14 +19,10 @@ from privee.defenses.top_k import TopK
 
 __all__ = [
     "Defense",
-    "EncryptedTopK",
-    "FrequencyHidingEncryption",
-    "FrequencyHidingState",
     "GaussianNoise",
     "Guarantee",
     "LabelOnly",
     "NoDefense",
-    "OrderPreservingEncryption",
     "OrderedDP",
     "PriveeU",
     "PriveeUPlus",

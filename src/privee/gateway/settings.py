@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import ipaddress
 from collections.abc import Mapping
 from pathlib import Path
 
 from privee.defenses import Defense
 from privee.errors import SettingError
 from privee.gateway.ledger.api_keys import check_rate
-from privee.gateway.parties.frames import MAX_ENTITIES
+from privee.net import is_loopback
+from privee.party.wire import MAX_ENTITIES
 
 MIB = 1 << 20
 
@@ -79,13 +79,3 @@ class GatewaySettings:
     def secured(self) -> bool:
         """Whether HTTP goes over TLS."""
         return self.tls if self.tls is not None else self.certs is not None and not is_loopback(self.host)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether this address never leaves the machine."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False

@@ -1,15 +1,22 @@
 """The paper, result by result: measured here, beside what is printed.
 
-A new result is a new file here with `@register`.
+A new result is a new file in `results` with `@register`.
 """
 
-from privee.paper.base import Result, find_result, measure, register, results
-from privee.paper.bench import Bench, Case
-from privee.paper.everything import measure_all
+from privee.paper.base import (
+    Result,
+    find_result,
+    known_results,
+    load_outcome,
+    measure_all,
+    measure_result,
+    register,
+    save_outcome,
+)
+from privee.paper.measure.bench import Bench, Case
+from privee.paper.outcomes import Account, Outcome, Row, Size, Value
 from privee.paper.printed import printed
-from privee.paper.report import write_report
-from privee.paper.results import Account, Outcome, Row, Size, Value
-from privee.paper.saving import load_outcome, save_outcome
+from privee.paper.report.markdown import write_report
 
 __all__ = [
     "Account",
@@ -21,12 +28,12 @@ __all__ = [
     "Size",
     "Value",
     "find_result",
+    "known_results",
     "load_outcome",
-    "measure",
     "measure_all",
+    "measure_result",
     "printed",
     "register",
-    "results",
     "save_outcome",
     "write_report",
 ]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from privee.gateway.ledger.counting import Counting, Spent, chunks, is_over, summed
+from privee.gateway.ledger.charge_sql import Counting, Spent, chunks, is_over, summed
 from privee.gateway.ledger.limits import NOTHING, Limits, Price, fits
 from privee.gateway.ledger.quotas import Per, Quotas, per_or_none, share_of
 

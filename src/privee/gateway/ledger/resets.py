@@ -11,10 +11,10 @@ import sqlalchemy as sa
 from privee.errors import PriveeError
 from privee.gateway.ledger import audit_chain
 from privee.gateway.ledger.api_keys import check_id
-from privee.gateway.ledger.counting import chunks
-from privee.gateway.ledger.entities import tag
+from privee.gateway.ledger.charge_sql import chunks
 from privee.gateway.ledger.limits import Price
 from privee.gateway.ledger.schema import key_entities, spending
+from privee.gateway.ledger.secrets import tag
 
 _ZEROS = dict.fromkeys(Price._fields, 0)
 _SHOWN = 20

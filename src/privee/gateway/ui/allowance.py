@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from privee.gateway.ledger.limits import NOTHING, Limits, Price, remaining
 from privee.gateway.settings import GatewaySettings
-from privee.gateway.ui.words import counted, number, span
+from privee.gateway.ui.filters import counted, number, span
 
 
 def allowance(settings: GatewaySettings, limits: Limits, price: Price) -> str:
