@@ -14,7 +14,7 @@ from privee.audit import Grid, run_grid, subject_from_arrays
 from privee.audit.recommend import Effort, Wishes, candidates, recommend
 from privee.audit.recommend.choice import TOP_GAP, TOP_SHARE
 from privee.audit.recommend.evidence import model_ground, synthetic_ground
-from privee.audit.recommend.rules import EPSILONS, NOT_PROTECTIVE
+from privee.audit.recommend.rules import EPSILONS, not_protective
 from privee.cli import recommend as command
 from privee.errors import PriveeError
 from tests.conftest import softmax_rows
@@ -318,7 +318,7 @@ def test_json_round_trip(measured):
     assert privee.defense(**plain["chosen"]["settings"]).spec == plain["chosen"]["defense"] == measured.chosen.defense
     assert Wishes(**plain["wishes"]) == measured.wishes
     assert plain["chosen"]["attacked"]["headline"]["error"]["mean"] == measured.chosen.attacked.headline.error.mean
-    assert [option["defense"] for option in plain["not_protective"]] == list(NOT_PROTECTIVE)
+    assert [option["defense"] for option in plain["not_protective"]] == [defense.spec for defense in not_protective()]
 
 
 # The command

@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from privee.attacks.base import Attack, Needs
+from privee.attacks.base import LUO, Attack, Needs
 from privee.attacks.log_scores import centred
 from privee.attacks.registry import register
 from privee.attacks.view import AttackerView
@@ -26,6 +26,9 @@ class EquationSolving(Attack):
     place: ClassVar[int] = 10
     summary: ClassVar[str] = "pseudo-inverse of the logistic model's log-ratios"
     needs: ClassVar[Needs] = Needs(linear_model=True)
+    audited: ClassVar[tuple[str, ...]] = ("equation-solving",)
+    quick: ClassVar[bool] = True
+    published: ClassVar[str] = LUO
 
     def _reconstruct(self, view: AttackerView, watch: Watch) -> Tensor:
         assert view.model.linear is not None  # noqa: S101 (why_not has checked)

@@ -34,6 +34,11 @@ class GradientInversion(Attack):
     place: ClassVar[int] = 20
     summary: ClassVar[str] = "optimises the unknown columns until scores match"
     needs: ClassVar[Needs] = Needs(gradients=True)
+    audited: ClassVar[tuple[str, ...]] = ("gradient-inversion", "gradient-inversion:loss=probability")
+    published: ClassVar[str] = (
+        'Jiang, Zhou and Grossklags, "Comprehensive analysis of privacy leakage in vertical federated learning during '
+        "prediction\", PoPETs 2022 (loss=probability; log-scores are this project's)"
+    )
 
     loss: Loss = "log-score"
     iterations: int = 500

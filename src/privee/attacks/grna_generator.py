@@ -9,7 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from privee.attacks.base import Attack, Needs
+from privee.attacks.base import LUO, Attack, Needs
 from privee.attacks.descent import Shuffled
 from privee.attacks.metrics import mean_guess
 from privee.attacks.registry import register
@@ -36,6 +36,8 @@ class GrnaGenerator(Attack):
     place: ClassVar[int] = 31
     summary: ClassVar[str] = "Luo's form: a generator that fills in the unknown columns"
     needs: ClassVar[Needs] = Needs(gradients=True)
+    audited: ClassVar[tuple[str, ...]] = ("grna-generator",)
+    published: ClassVar[str] = LUO
 
     epochs: int = 60
     batch_size: int = 64

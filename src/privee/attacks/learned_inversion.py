@@ -42,6 +42,9 @@ class LearnedInversion(Attack):
     place: ClassVar[int] = 40
     summary: ClassVar[str] = "a regression on simulated releases, given the ranking explicitly"
     needs: ClassVar[Needs] = Needs(auxiliary=True)
+    audited: ClassVar[tuple[str, ...]] = ("learned-inversion",)
+    quick: ClassVar[bool] = True
+    adapts: ClassVar[str] = "undoes what is public of the defense, and learns from releases of its own copy of it"
 
     simulations: int = 2
     own_columns: bool = True

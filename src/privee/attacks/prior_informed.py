@@ -41,6 +41,9 @@ class PriorInformed(Attack):
     place: ClassVar[int] = 50
     summary: ClassVar[str] = "most likely columns given release and auxiliary rows"
     needs: ClassVar[Needs] = Needs(gradients=True, auxiliary=True)
+    audited: ClassVar[tuple[str, ...]] = ("prior-informed",)
+    quick: ClassVar[bool] = True
+    adapts: ClassVar[str] = "undoes what is public of the defense, and measures on its own copy how far to trust that"
 
     iterations: int = 400
     learning_rate: float = 0.02

@@ -48,6 +48,12 @@ class RepeatedQuery(Attack):
     place: ClassVar[int] = 60
     summary: ClassVar[str] = "joins many releases of a record, then attacks"
     needs: ClassVar[Needs] = Needs(queries=2)
+    audited: ClassVar[tuple[str, ...]] = (
+        "repeated-query:inner=prior-informed",
+        "repeated-query:inner=equation-solving",
+    )
+    adapts: ClassVar[str] = "joins what the public intervals of PRIVEE-U leave; then as the inner attack does"
+    published: ClassVar[str] = "the minimum estimator: the PRIVEE paper, appendix A; the others are this project's"
 
     inner: Attack
     estimator: Estimator = "likelihood"

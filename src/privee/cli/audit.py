@@ -50,10 +50,10 @@ def audit(
     An interrupted audit goes on where it stopped when the same command is given again.
     """
     from privee.audit import Grid, run_grid, save_audit
-    from privee.audit.grid import DEFENSES
+    from privee.audit.grid import default_defenses
 
     grid = Grid(
-        defenses=tuple(defense or DEFENSES),
+        defenses=tuple(defense or default_defenses()),
         attacks=tuple(attack or ()),
         seeds=tuple(range(seeds)),
         records=records,

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from privee.defenses.advice import Advice
 from privee.defenses.base import Defense, Guarantee, check_positive
 from privee.defenses.inverse import project_to_simplex
 from privee.defenses.registry import register
@@ -58,6 +59,11 @@ class GaussianNoise(Defense):
     place: ClassVar[int] = 30
     summary: ClassVar[str] = "normal noise on every score; breaks the ranking"
     example: ClassVar[str] = "gaussian:epsilon=0.5"
+    audited: ClassVar[tuple[str, ...]] = ("gaussian:epsilon=0.5",)
+    advice: ClassVar[Advice] = Advice(
+        loses="breaks the order (ranking kept in {kept}), and its proof assumes that scores are 0.1 apart at most",
+        formal_only=True,
+    )
 
     epsilon: float
     delta: float = 1e-5

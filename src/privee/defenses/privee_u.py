@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from privee.defenses.advice import Advice
 from privee.defenses.base import check_positive
 from privee.defenses.rank_noise import Array, RankNoise
 from privee.defenses.registry import register
@@ -33,6 +34,10 @@ class PriveeU(RankNoise):
     place: ClassVar[int] = 50
     summary: ClassVar[str] = "rank-assigned uniform noise; keeps the ranking, magnitudes can be estimated back"
     example: ClassVar[str] = "privee-u:rho=0.1"
+    audited: ClassVar[tuple[str, ...]] = ("privee-u:rho=0.1",)
+    advice: ClassVar[Advice] = Advice(
+        unprotective="its intervals are public: who knows the defense gets the scores back"
+    )
 
     rho: float
 

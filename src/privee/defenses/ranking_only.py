@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from privee.defenses.advice import Advice
 from privee.defenses.base import Defense, Guarantee
 from privee.defenses.registry import register
 from privee.randomness import Draws
@@ -30,6 +31,17 @@ class RankingOnly(Defense):
     place: ClassVar[int] = 70
     preserves_order: ClassVar[bool] = True
     summary: ClassVar[str] = "a random probability vector in the right order; the ceiling for keeping the ranking"
+    audited: ClassVar[tuple[str, ...]] = ("ranking-only",)
+    advice: ClassVar[Advice] = Advice(
+        keeps=("ranking",),
+        wins="the order is all that was asked for, and no release that keeps the ranking gives away less",
+        loses={
+            "class": "gives the whole ranking away, and the predicted class was asked for",
+            "top": "gives the whole ranking away, and the leading classes were asked for",
+            "ranking": "hides more (epsilon 0), but its scores are drawn at random and mean nothing",
+        },
+        note="Use the order alone: the numbers in the release are drawn at random.",
+    )
 
     def _release(self, rows: Floats, sums: NDArray[np.float64], draws: Draws) -> Floats:
         order, _ = ascending(rows)

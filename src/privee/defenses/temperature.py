@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from privee.defenses.advice import Advice
 from privee.defenses.base import Defense, Guarantee, check_positive
 from privee.defenses.registry import register
 from privee.randomness import Draws
@@ -33,6 +34,7 @@ class Temperature(Defense):
     preserves_order: ClassVar[bool] = True
     summary: ClassVar[str] = "flattens or sharpens; anyone can undo it"
     example: ClassVar[str] = "temperature:temperature=2"
+    advice: ClassVar[Advice] = Advice(unprotective="one to one with a public setting: anyone can undo it")
 
     temperature: float
 
