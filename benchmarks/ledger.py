@@ -32,7 +32,7 @@ from privee.gateway.ledger.ledger import Ask, Ledger, Limits, Price
 from privee.gateway.ledger.limits import UNIT
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.postgres_server import running_postgres
+from benchmarks._shared.postgres_server import running_postgres
 
 RESULTS = Path(__file__).parent / "results" / "ledger.json"
 KEY = b"benchmark" * 4

@@ -125,5 +125,5 @@ def allow(record: KeyRecord, *roles: str) -> None:
 
 def allow_model(record: KeyRecord, model: str) -> None:
     """Refuse models that the key is not scoped to."""
-    if "*" not in record.scopes and model not in record.scopes:
+    if not record.covers(model):
         raise Denied(403, "not-allowed", "this key is not for this model")

@@ -43,9 +43,9 @@ class KeyRecord(NamedTuple):
     revoked_at: int | None
     quotas: Quotas = UNLIMITED
 
-    def may_ask(self, model: str) -> bool:
-        """Whether this key is for predictions of that model."""
-        return self.role == "consumer" and not {model, EVERY_MODEL}.isdisjoint(self.scopes)
+    def covers(self, model: str) -> bool:
+        """Whether that model is among those this key is for; what its role may do is asked beside it."""
+        return not {model, EVERY_MODEL}.isdisjoint(self.scopes)
 
     def state(self, now: float) -> Literal["active", "expired", "revoked"]:
         """Only an active key is found."""

@@ -1,0 +1,22 @@
+"""A trained run with certificates, and gateways in the test's own process."""
+
+from pathlib import Path
+
+import pytest
+
+from privee.gateway.demo import make_world
+from tests._support.local_gateway import Local
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory) -> Path:
+    """A trained run with certificates, for all gateways that start in the test's own process."""
+    place = tmp_path_factory.mktemp("ui")
+    make_world(place, epochs=3)
+    return place
+
+
+@pytest.fixture
+def local(folder, tmp_path):
+    with Local(folder, tmp_path) as found:
+        yield found
