@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from privee.cli.joint_data import How, id_columns, named_files, show_outcome
+from privee.cli.joint_data import MODEL_NAMES, How, id_columns, named_files, show_outcome
 from privee.cli.output import InterruptedByUserError, err, out, print_json, progress_bar, stop_in_order
 from privee.errors import PriveeError
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Train across organisations, each on its own machine, over NVIDIA FLARE.")
 
-Model = Annotated[str, typer.Option(help="logistic, mlp or resnet.")]
+Model = Annotated[str, typer.Option(help=f"{MODEL_NAMES}.")]
 Parties = Annotated[int, typer.Option(min=2, help="With a dataset: how many sites share its columns.")]
 Fraction = Annotated[
     float | None, typer.Option("--adversary-fraction", help="The active party's share of the columns.")

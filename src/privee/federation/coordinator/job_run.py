@@ -27,7 +27,7 @@ from privee.vfl.joint_data import Rows, split_rows
 from privee.vfl.joint_model import COORDINATOR
 from privee.vfl.learner import Learner
 from privee.vfl.messages import Report
-from privee.vfl.models import EMBEDDING, SumTop, architecture
+from privee.vfl.models import architecture
 from privee.vfl.run_format import WEIGHTS, run_config, write_config
 from privee.vfl.runs import RunFolder
 from privee.vfl.seeds import build
@@ -126,10 +126,10 @@ def _config(
 
 
 def _coordinator(job: JobSettings, exchange: Exchange, n_classes: int) -> Coordinator:
-    _, make_top = architecture(job.model)
-    top = build(job.training.seed, COORDINATOR, lambda: make_top(len(job.parties), n_classes))
+    model = architecture(job.model)
+    top = build(job.training.seed, COORDINATOR, lambda: model.top(len(job.parties), n_classes))
     if exchange.fitting is None:
-        exchange.fitting = ReplyChecks(n_classes if isinstance(top, SumTop) else EMBEDDING)
+        exchange.fitting = ReplyChecks(model.width(n_classes))
     return Coordinator(top, exchange, job.parties, job.active)
 
 

@@ -134,7 +134,7 @@ class Site:
     def _build(self, note: Note) -> Note:
         job, data = self.job, self.data
         self._n_classes = n_classes(note.values["n_classes"], data.classes)
-        bottom, _ = architecture(job.model)
+        bottom = architecture(job.model).bottom
         shape = data.columns.shape[1:]
         seed_everything(job.training.seed)
         model = build(job.training.seed, self.name, lambda: bottom(shape, self._n_classes))

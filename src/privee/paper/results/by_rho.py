@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from privee.defenses import PriveeU, defense
+from privee.paper.base import register
 from privee.paper.measure.attack_rows import AttackEntry, Sweep, paper_spec
 from privee.paper.measure.bench import Case
 from privee.paper.outcomes import Account, Row, Size, Value
@@ -37,10 +38,12 @@ class RhoSweep(Sweep):
         return "privee-u" if made.draw_range == 1 else f"privee-u:draw_range={made.draw_range:g}"
 
 
+@register
 class GrnaByRho(RhoSweep):
     """GRNA on MNIST with 25 parties, by rho."""
 
     name = "grna-mnist-rho"
+    place = 11
     title = "GRNA on MNIST with 25 parties, by rho of PRIVEE-U"
     source = "table of GRNA on MNIST by rho"
 
@@ -77,10 +80,12 @@ def _with_rhos(full: bool) -> dict[str, Value | None]:
     return found | dict.fromkeys(OURS)
 
 
+@register
 class CifarByRho(RhoSweep):
     """GRNA on CIFAR-10 by rho; the paper shows a picture without numbers."""
 
     name = "cifar10-rho"
+    place = 14
     title = "GRNA on CIFAR-10 by rho of PRIVEE-U"
     source = "figure of CIFAR-10 by rho (no numbers printed)"
 
@@ -96,10 +101,12 @@ class CifarByRho(RhoSweep):
         ]
 
 
+@register
 class RhoEverywhere(RhoSweep):
     """Both attacks by rho, on all datasets."""
 
     name = "rho-all"
+    place = 20
     title = "GRNA and GIA by rho of PRIVEE-U, on all datasets"
     source = "beyond the paper"
 
@@ -126,10 +133,12 @@ class RhoEverywhere(RhoSweep):
 AMPLITUDES = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.48, 0.5, 0.7, 1.0)
 
 
+@register
 class AmplitudeSearch(RhoSweep):
     """GRNA on MNIST for every C of the paper's search, and the one it chose."""
 
     name = "amplitude"
+    place = 16
     title = "GRNA by the constant C and rho of PRIVEE-U"
     source = "appendix on the choice of C (no numbers printed)"
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from privee.audit.report.charts import chart_settings
 from privee.defenses import defense
-from privee.paper.base import Result
+from privee.paper.base import Result, register
 from privee.paper.measure.bench import Bench
 from privee.paper.measure.workflow import Workflow, WorkflowStep, observe, words
 from privee.paper.outcomes import Account, Outcome, Row, Size, Value
@@ -23,10 +23,12 @@ LEVEL = 52
 """Pixels between two messages."""
 
 
+@register
 class Diagrams(Result):
     """The inference pipeline with PRIVEE, and the two phases of joint learning."""
 
     name: ClassVar[str] = "diagrams"
+    place: ClassVar[int] = 17
     title: ClassVar[str] = "Who sends what to whom, and where the release is made"
     source: ClassVar[str] = "overview of the inference pipeline, figure of the training and inference workflow"
     band: ClassVar[str] = "counted, no band"
