@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import IO
 from unittest import mock
 
-from privee.gateway import processes
+from privee import processes
 from tests._support.commands import WarmProcess
 
 
