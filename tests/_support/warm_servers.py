@@ -13,9 +13,27 @@ from privee import processes
 from tests._support.commands import WarmProcess
 
 
-def begin(command: Sequence[str], *, stdin: int, stdout: IO[bytes], stderr: IO[bytes], env: Mapping[str, str]):
-    """In place of `subprocess.Popen`, as servers are started."""
-    assert command[:3] == [sys.executable, "-m", "privee"]
+def begin(
+    command: Sequence[str],
+    *,
+    stdin: int,
+    stdout: IO[bytes],
+    stderr: IO[bytes],
+    env: Mapping[str, str],
+    start_new_session: bool,
+    pass_fds: Sequence[int],
+):
+    """In place of `subprocess.Popen`, as servers are started; anything else starts as it always does."""
+    if command[:3] != [sys.executable, "-m", "privee"] or start_new_session or pass_fds:
+        return subprocess.Popen(  # noqa: S603 - our own command lines
+            command,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            env=env,
+            start_new_session=start_new_session,
+            pass_fds=pass_fds,
+        )
     assert stdin == subprocess.DEVNULL
     return WarmProcess(command[3:], Path.cwd(), env, stdout, stderr)
 
