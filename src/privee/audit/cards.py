@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from scipy import stats
 
 from privee.attacks.metrics import attainable_protection
 from privee.audit.results import Attacker, Best, Card, Estimate, Finding, Handout, SubjectInfo
 from privee.audit.task import MEAN_GUESS
 from privee.defenses import NoDefense, RankingOnly
 from privee.defenses import defense as make_defense
+from privee.theory import half_width
 
 GRADES = ((0.1, "open"), (0.5, "weak"), (0.9, "partial"), (math.inf, "guarded"))
 """By guess-normalised error: what is below the first number is open, and so on."""
@@ -31,7 +31,7 @@ def estimate(values: Sequence[float]) -> Estimate:
     mean = float(np.mean(values))
     if len(values) < 2:
         return Estimate(mean=mean)
-    half = float(stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values)))
+    half = float(half_width(values))
     return Estimate(mean=mean, low=max(0.0, mean - half), high=mean + half, seeds=len(values))
 
 
