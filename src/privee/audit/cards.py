@@ -9,21 +9,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from privee.attacks.metrics import attainable_protection
+from privee.audit.grades import GRADES, grade_of
 from privee.audit.results import Attacker, Best, Card, Estimate, Finding, Handout, SubjectInfo
 from privee.audit.task import MEAN_GUESS
 from privee.defenses import NoDefense, RankingOnly
 from privee.defenses import defense as make_defense
 from privee.theory import half_width
-
-GRADES = ((0.1, "open"), (0.5, "weak"), (0.9, "partial"), (math.inf, "guarded"))
-"""By guess-normalised error: what is below the first number is open, and so on."""
-
-WORDS = {
-    "open": "The release gives the private columns away",
-    "weak": "The release gives much away",
-    "partial": "The release gives something away",
-    "guarded": "The release adds little or nothing to a guess",
-}
 
 
 def estimate(values: Sequence[float]) -> Estimate:
@@ -58,7 +49,7 @@ def _card(
     normalised = headline.error.mean / guess.error.mean if guess.error.mean > 0 else 1.0
     guarantee = make_defense(spec).guarantee(subject.classes)
     accuracies = [h.accuracy for h in moved if h.accuracy is not None]
-    grade = next(word for limit, word in GRADES if normalised < limit)
+    grade = grade_of(normalised)
     return Card(
         subject=subject.name,
         defense=spec,
@@ -87,15 +78,16 @@ def _card(
 
 def verdict(grade: str, headline: Best, guess: Best) -> str:
     """What an auditor can read out."""
+    told = GRADES[grade].verdict
     reach, blind = (_share(math.sqrt(best.error.mean)) for best in (headline, guess))
     if headline.attacker == "guess":
         return (
-            f"{WORDS[grade]}: no attack tried did better than the {guess.attack}, which needs no release and "
+            f"{told}: no attack tried did better than the {guess.attack}, which needs no release and "
             f"comes to within {blind} of each column's range (root mean square)."
         )
     who = "an attacker who knows this defense" if headline.attacker == "adaptive" else "even an attacker who ignores it"
     return (
-        f"{WORDS[grade]}: {who} recovers the private columns to within {reach} of their range (root mean square, "
+        f"{told}: {who} recovers the private columns to within {reach} of their range (root mean square, "
         f"{headline.attack}); without the release, a guess comes to within {blind}."
     )
 
