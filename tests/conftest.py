@@ -17,6 +17,7 @@ from hypothesis import settings
 from tests._support.scores import softmax_rows
 
 settings.register_profile("privee", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("check", settings.get_profile("privee"), max_examples=20)  # of `make check` alone
 settings.load_profile("privee")
 
 # A runner started in the background ignores Ctrl-C, and what tests start would inherit that. A user's shell does not.
@@ -35,7 +36,7 @@ LONGEST = (
 )
 """What takes minutes starts first, so that no worker is left alone with it at the end."""
 
-TOGETHER = ("gateway/http",)
+TOGETHER = ("gateway/channel", "gateway/http")
 """Folders whose files share what their fixtures start, and so go to one worker together."""
 
 SECONDS = 900

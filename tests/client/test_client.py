@@ -185,11 +185,12 @@ def test_without_httpx_one_line_says_what_to_install():
     code = """
 import sys
 sys.modules["httpx"] = None
+from privee import PriveeError
 from privee.client import AsyncClient, Client, Refused
 for kind in (Client, AsyncClient):
     try:
         kind("http://127.0.0.1:1", "a-key-of-some-length")
-    except ValueError as error:
+    except PriveeError as error:
         print(type(error).__name__, error)
 """
     line = "PriveeError the client needs httpx: pip install 'privee[client]'"

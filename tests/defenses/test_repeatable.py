@@ -253,6 +253,6 @@ def test_scores_that_do_not_sum_to_one_can_be_let_through():
 
 
 def caught(action) -> str:
-    with pytest.raises((ValueError, TypeError, AttributeError)) as error:
+    with pytest.raises((privee.PriveeError, ValueError, TypeError, AttributeError)) as error:
         action()
     return f"{error.value!r} {error.value}"

@@ -6,6 +6,7 @@ import pytest
 
 from privee.gateway.demo import make_world
 from tests._support.local_gateway import Local
+from tests._support.warm_servers import warm_servers
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +21,10 @@ def folder(tmp_path_factory) -> Path:
 def local(folder, tmp_path):
     with Local(folder, tmp_path) as found:
         yield found
+
+
+@pytest.fixture(scope="session", autouse=True)
+def servers():
+    """Started the quick way."""
+    with warm_servers():
+        yield

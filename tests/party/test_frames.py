@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privee.party.wire import MAX_ENTITIES, About, EmbedReply, EmbedRequest, FrameError
+from privee.errors import FrameError
+from privee.party.wire import MAX_ENTITIES, About, EmbedReply, EmbedRequest
 from tests._support.hostile_frames import NASTY, hostile_frames
 
 finite = st.floats(-(2.0**59), 2.0**59, width=32)

@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 
 from privee.attacks.own_model import Outputs
 from privee.audit.engine import Engine
-from privee.audit.grid import Grid, Progress, default_defenses, run_grid
+from privee.audit.grid import Grid, default_defenses, run_grid
 from privee.audit.results import Audit
 from privee.audit.saving import save_audit
 from privee.audit.sources import subject_from_arrays
+from privee.progress import Progress
 
 
 def audit(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,13 @@ from privee.audit.cards import make_cards
 from privee.audit.curves import repeated_query_curves
 from privee.audit.engine import Engine, one_thread, run_tasks
 from privee.audit.results import Audit, Finding
-from privee.audit.saving import Store
+from privee.audit.saving import FindingsFile
 from privee.audit.subject import Sample, Subject
 from privee.audit.task import Task, guess_findings, handout, task_key
 from privee.defenses import defense as make_defense
 from privee.defenses import known_defenses
-from privee.errors import PriveeError
+from privee.errors import PriveeError, SettingError
+from privee.progress import Progress
 from privee.version import __version__
 
 
@@ -32,9 +33,6 @@ def default_defenses() -> tuple[str, ...]:
 def default_attacks(queries: int) -> tuple[str, ...]:
     """The specs that known attacks name for an audit, if so many queries per record are enough for them."""
     return tuple(spec for cls in known_attacks().values() if cls.needs.queries <= queries for spec in cls.audited)
-
-
-Progress = Callable[[int, int], None]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -65,14 +63,14 @@ class Grid:
     def __post_init__(self) -> None:
         """Refuse what cannot be run, and write every spec in its one short form."""
         if not self.defenses or not self.seeds:
-            raise PriveeError("a grid needs at least one defense and one seed")
+            raise SettingError("a grid needs at least one defense and one seed")
         for name in ("records", "queries"):
             if getattr(self, name) < 1:
-                raise PriveeError(f"{name} must be 1 or more, got {getattr(self, name)}")
+                raise SettingError(f"{name} must be 1 or more, got {getattr(self, name)}")
         if not self.attackers or set(self.attackers) - {"naive", "adaptive"}:
-            raise PriveeError(f"attackers are naive, adaptive or both, got {', '.join(self.attackers) or 'none'}")
+            raise SettingError(f"attackers are naive, adaptive or both, got {', '.join(self.attackers) or 'none'}")
         if self.auxiliary_rows < 0:
-            raise PriveeError(f"auxiliary_rows must be 0 or more, got {self.auxiliary_rows}")
+            raise SettingError(f"auxiliary_rows must be 0 or more, got {self.auxiliary_rows}")
         attacks = self.attacks or default_attacks(self.queries)
         for spec in attacks:
             make_attack(spec)
@@ -152,7 +150,7 @@ def _run(
     tasks: Sequence[Task], folder: Path | None, jobs: int | None, engine: Engine, progress: Progress
 ) -> list[Finding]:
     """Findings in the order of the tasks; what the folder holds already is not run again."""
-    with Store(None if folder is None else folder / "findings.jsonl") as store:
+    with FindingsFile(None if folder is None else folder / "findings.jsonl") as store:
         left = [task for task in tasks if store.get(task.key) is None]
         done = len(tasks) - len(left)
         progress(done, len(tasks))
@@ -165,7 +163,7 @@ def _run(
         return [dataclasses.replace(_held(store, task), subject=task.subject) for task in tasks]
 
 
-def _held(store: Store, task: Task) -> Finding:
+def _held(store: FindingsFile, task: Task) -> Finding:
     finding = store.get(task.key)
     assert finding is not None  # noqa: S101 (every task has run)
     return finding

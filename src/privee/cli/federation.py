@@ -15,7 +15,7 @@ from privee.errors import PriveeError
 
 if TYPE_CHECKING:
     from privee.federation.settings import JobSettings, SiteSettings
-    from privee.vfl.experiment import Outcome
+    from privee.vfl.experiment import TrainingOutcome
 
 app = typer.Typer(no_args_is_help=True, help="Train across organisations, each on its own machine, over NVIDIA FLARE.")
 
@@ -183,7 +183,7 @@ def run(
         stop_in_order()
     with local_kits(opened) if local else contextlib.nullcontext():
 
-        def work(told: Callable[[Mapping[str, Any]], None]) -> Outcome:
+        def work(told: Callable[[Mapping[str, Any]], None]) -> TrainingOutcome:
             return run_project(opened, run, patience=patience, parts=parts, on_state=told)
 
         show_outcome(_followed("training", work), as_json)
@@ -248,7 +248,7 @@ def _job(
     )
 
 
-def _followed(text: str, work: Callable[[Callable[[Mapping[str, Any]], None]], Outcome]) -> Outcome:
+def _followed(text: str, work: Callable[[Callable[[Mapping[str, Any]], None]], TrainingOutcome]) -> TrainingOutcome:
     try:
         with progress_bar(text) as bar:
             return work(lambda state: bar(state.get("done", 0), state.get("size") or None, state["phase"]))

@@ -12,7 +12,7 @@ from privee.errors import PriveeError
 from privee.registry import modules_of
 
 if TYPE_CHECKING:
-    from privee.vfl.experiment import Outcome
+    from privee.vfl.experiment import TrainingOutcome
     from privee.vfl.joint_data import JointData
 
 _NAMES = [module.rpartition(".")[2].replace("_", "-") for module in modules_of("privee.vfl.models")]
@@ -77,7 +77,7 @@ def table_data(
         )
 
 
-def show_outcome(outcome: Outcome, as_json: bool, kind: str = "") -> None:
+def show_outcome(outcome: TrainingOutcome, as_json: bool, kind: str = "") -> None:
     """How a training ended; `kind` is what was trained."""
     if as_json:
         print_json(outcome.as_dict())

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from privee.errors import PriveeError
-from privee.vfl.coordinator import Coordinator, Progress
+from privee.progress import Progress
+from privee.vfl.coordinator import Coordinator
 from privee.vfl.learner import Learner
 from privee.vfl.messages import Message
 from privee.vfl.models import architecture

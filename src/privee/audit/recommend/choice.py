@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from privee.audit.grid import Progress
 from privee.audit.recommend import explanation
 from privee.audit.recommend.answer import Attacked, Figures, Option, Recommendation, Wishes
 from privee.audit.recommend.evidence import (
@@ -25,6 +24,7 @@ from privee.audit.subject import Subject
 from privee.audit.words import figure
 from privee.defenses import Defense
 from privee.errors import PriveeError
+from privee.progress import Progress
 
 
 def recommend(

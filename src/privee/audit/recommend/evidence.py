@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.attacks import known_attacks
-from privee.audit.grid import Grid, Progress, run_grid
+from privee.audit.grid import Grid, run_grid
 from privee.audit.recommend.answer import Attacked, Figures, Tried
 from privee.audit.results import Card
 from privee.audit.subject import Subject
 from privee.defenses import Defense
 from privee.defenses.base import check_whole
+from privee.progress import Progress
 from privee.randomness import seeded
 from privee.theory import rows_in_order
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from privee.paper.base import register
-from privee.paper.measure.attack_rows import AttackResult, Entry, paper_spec
+from privee.paper.measure.attack_rows import AttackEntry, AttackResult, paper_spec
 from privee.paper.measure.bench import Case
 from privee.paper.outcomes import Account, Row, Size
 from privee.paper.printed import PRINTED_AS, PRIVEE_U, printed, printed_tables
@@ -32,13 +32,13 @@ class AttackTable(AttackResult):
         self.title = f"{kind.upper()}, attacker knows {strength} % of the columns"  # type: ignore[misc]
         self.source = f"table of {kind.upper()} at strength {strength} %"  # type: ignore[misc]
 
-    def entries(self, size: Size) -> list[Entry]:
+    def entries(self, size: Size) -> list[AttackEntry]:
         return [self._entry(name) for name in (QUICK if size == "quick" else printed_tables()[self.table])]
 
-    def _entry(self, dataset: str) -> Entry:
+    def _entry(self, dataset: str) -> AttackEntry:
         share = self.strength / 100
         costly = dataset in COSTLY
-        return Entry(
+        return AttackEntry(
             case=Case(
                 dataset=dataset,
                 fraction=0.5 if costly else share,
@@ -67,9 +67,9 @@ class EquationSolvingTable(AttackResult):
     title = "Equation solving on logistic models, 8 columns unknown"
     source = "beyond the paper, which leaves the attack out"
 
-    def entries(self, size: Size) -> list[Entry]:
+    def entries(self, size: Size) -> list[AttackEntry]:
         return [
-            Entry(
+            AttackEntry(
                 case=Case(dataset=dataset, fraction=KNOWN[dataset], model="logistic", how="random", seed=1),
                 attack=attack,
                 where={"dataset": dataset, "attack": attack},

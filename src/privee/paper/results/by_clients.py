@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 
 from privee.paper.base import register
-from privee.paper.measure.attack_rows import Entry, Sweep, paper_spec
+from privee.paper.measure.attack_rows import AttackEntry, Sweep, paper_spec
 from privee.paper.measure.bench import Case
 from privee.paper.outcomes import Row, Size, Value
 from privee.paper.printed import (
@@ -53,10 +53,10 @@ def shared_by(dataset: str, parties: int) -> Case:
     return Case(dataset=dataset, parties=parties, attacked_fraction=0.5 if joined else None)
 
 
-def _entries(dataset: str, attack: str, size: Size, defenses: dict[int, dict[str, Value | None]]) -> list[Entry]:
+def _entries(dataset: str, attack: str, size: Size, defenses: dict[int, dict[str, Value | None]]) -> list[AttackEntry]:
     name = dataset if size == "full" else "digits"
     return [
-        Entry(
+        AttackEntry(
             case=shared_by(name, clients),
             attack=paper_spec(attack, name),
             where={"dataset": name, "parties": clients},
@@ -76,7 +76,7 @@ class GiaByClients(Sweep):
     source = "table of GIA on MNIST by number of clients"
     along = "parties"
 
-    def entries(self, size: Size) -> list[Entry]:
+    def entries(self, size: Size) -> list[AttackEntry]:
         return _entries("mnist", "gradient-inversion", size, {n: _gia(n) for n in (*CLIENTS, *QUICK_CLIENTS)})
 
 
@@ -98,7 +98,7 @@ class GrnaByClients(Sweep):
     source = "table of GRNA on MNIST by number of clients"
     along = "parties"
 
-    def entries(self, size: Size) -> list[Entry]:
+    def entries(self, size: Size) -> list[AttackEntry]:
         return _entries("mnist", "grna-paper", size, {n: _grna(n) for n in (*CLIENTS, *QUICK_CLIENTS)})
 
 
@@ -117,7 +117,7 @@ class DriveByClients(Sweep):
     source = "figure of Drive by number of clients (no numbers printed; trained for 45 epochs, not 450)"
     along = "parties"
 
-    def entries(self, size: Size) -> list[Entry]:
+    def entries(self, size: Size) -> list[AttackEntry]:
         specs = dict.fromkeys(("none", PRIVEE_U, PRIVEE_U_AS_RELEASED, *OURS))
         return _entries("drive", "grna-paper", size, dict.fromkeys((*CLIENTS, *QUICK_CLIENTS), specs))
 
@@ -132,10 +132,10 @@ class ClientsEverywhere(Sweep):
     source = "beyond the paper (Drive with five parties or more is trained for 45 epochs, not 450)"
     along = "parties"
 
-    def entries(self, size: Size) -> list[Entry]:
+    def entries(self, size: Size) -> list[AttackEntry]:
         counts = PARTIES if size == "full" else {"digits": (2, 4), "breast-cancer": (2, 4)}
         return [
-            Entry(
+            AttackEntry(
                 case=shared_by(dataset, parties),
                 attack=paper_spec(attack, dataset),
                 where={"dataset": dataset, "attack": attack, "parties": parties},

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from privee.defenses import PriveeU, defense
 from privee.paper.base import register
-from privee.paper.measure.attack_rows import Entry, Sweep, paper_spec
+from privee.paper.measure.attack_rows import AttackEntry, Sweep, paper_spec
 from privee.paper.measure.bench import Case
 from privee.paper.outcomes import Account, Row, Size, Value
 from privee.paper.printed import OURS, printed, privee_u
@@ -47,11 +47,11 @@ class GrnaByRho(RhoSweep):
     title = "GRNA on MNIST with 25 parties, by rho of PRIVEE-U"
     source = "table of GRNA on MNIST by rho"
 
-    def entries(self, size: Size) -> list[Entry]:
+    def entries(self, size: Size) -> list[AttackEntry]:
         full = size == "full"
         case = shared_by("mnist", 25) if full else shared_by("digits", 4)
         return [
-            Entry(
+            AttackEntry(
                 case=case,
                 attack=paper_spec("grna-paper", case.dataset),
                 where={"dataset": case.dataset, "parties": case.parties},
@@ -89,10 +89,10 @@ class CifarByRho(RhoSweep):
     title = "GRNA on CIFAR-10 by rho of PRIVEE-U"
     source = "figure of CIFAR-10 by rho (no numbers printed)"
 
-    def entries(self, size: Size) -> list[Entry]:
+    def entries(self, size: Size) -> list[AttackEntry]:
         dataset = "cifar10" if size == "full" else "digits"
         return [
-            Entry(
+            AttackEntry(
                 case=Case(dataset=dataset),
                 attack=paper_spec("grna-paper", dataset),
                 where={"dataset": dataset},
@@ -110,11 +110,11 @@ class RhoEverywhere(RhoSweep):
     title = "GRNA and GIA by rho of PRIVEE-U, on all datasets"
     source = "beyond the paper"
 
-    def entries(self, size: Size) -> list[Entry]:
+    def entries(self, size: Size) -> list[AttackEntry]:
         full = size == "full"
         rhos = RHOS if full else (0.1, 0.9)
         return [
-            Entry(
+            AttackEntry(
                 case=Case(dataset=dataset),
                 attack=paper_spec(attack, dataset),
                 where={"dataset": dataset, "attack": attack},
@@ -142,11 +142,11 @@ class AmplitudeSearch(RhoSweep):
     title = "GRNA by the constant C and rho of PRIVEE-U"
     source = "appendix on the choice of C (no numbers printed)"
 
-    def entries(self, size: Size) -> list[Entry]:
+    def entries(self, size: Size) -> list[AttackEntry]:
         dataset = "mnist" if size == "full" else "digits"
         amplitudes, rhos = (AMPLITUDES, RHOS) if size == "full" else ((0.1, 0.48, 1.0), (0.1, 0.9))
         return [
-            Entry(
+            AttackEntry(
                 case=Case(dataset=dataset),
                 attack=paper_spec("grna-paper", dataset),
                 where={"dataset": dataset, "C": amplitude},

@@ -13,7 +13,7 @@ from privee.audit.report.charts import chart_settings
 from privee.defenses import defense
 from privee.paper.base import Result, register
 from privee.paper.measure.bench import Bench
-from privee.paper.measure.workflow import Step, Workflow, observe, words
+from privee.paper.measure.workflow import Workflow, WorkflowStep, observe, words
 from privee.paper.outcomes import Account, Outcome, Row, Size, Value
 from privee.paper.plots.drawing import arrow, bars, box, frame, heading, lane, note, page
 from privee.paper.printed import PRIVEE_U
@@ -93,7 +93,7 @@ def draw(rows: Sequence[Row]) -> Figure:
         return figure
 
 
-def _message(step: Step, count: int) -> Row:
+def _message(step: WorkflowStep, count: int) -> Row:
     measured = {"messages": Value(value=float(count))}
     return _row(step.phase, step.sender, step.receiver, step.message, ", ".join(step.carries), measured)
 
