@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from privee.audit.results import Curve
 from privee.defenses import PriveeU
 from privee.randomness import seeded
-from privee.theory import by_class, expected_error, rate
+from privee.theory import expected_error, half_width, minimum_estimate, rate
 
 Array = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ def repeated_query_curves(
 def _curve(subject: str, scores: Array, rho: float, seed: int) -> Curve:
     defense = PriveeU(rho=rho)
     errors = np.mean([_errors(vector, defense, seed, k) for k, vector in enumerate(scores)], axis=0)
-    mean, half = errors.mean(axis=0), 1.96 * errors.std(axis=0, ddof=1) / np.sqrt(REPEATS)
+    mean, half = errors.mean(axis=0), half_width(errors)
     theory = np.mean(
         [expected_error(rate(vector, defense)[:, None], queries=QUERIES).mean(axis=0) for vector in scores], axis=0
     )
@@ -47,6 +47,6 @@ def _errors(vector: Array, defense: PriveeU, seed: int, record: int) -> Array:
     draws = seeded(seed, "repeated", defense.spec, record)
     releases = defense.release(np.tile(vector, (REPEATS * most, 1)), draws=draws).reshape(REPEATS, most, -1)
     lowest = np.minimum.accumulate(releases, axis=1)[:, QUERIES - 1]
-    # The smallest release over the smallest factor, see privee.theory.minimum_estimate.
-    public = defense.intervals(len(vector))
-    return np.asarray(np.abs((lowest + public.shift) / by_class(public.factor_low, vector) - vector).mean(axis=2))
+    # What the smallest of some releases gives is what these releases give.
+    estimates = np.array([[minimum_estimate(one[None], defense) for one in by_count] for by_count in lowest])
+    return np.asarray(np.abs(estimates - vector).mean(axis=2))

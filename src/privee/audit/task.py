@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from privee.attacks import Reconstruction
 from privee.attacks import attack as make_attack
@@ -18,6 +20,7 @@ from privee.attacks.metrics import column_mse, feature_mse, guess_normalised
 from privee.attacks.watch import Watch
 from privee.audit.results import Finding, Handout
 from privee.audit.subject import SHOWN, Sample
+from privee.defenses import Defense
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError
 from privee.randomness import seeded
@@ -64,19 +67,29 @@ def task_key(fingerprint: str, *settings: object) -> str:
 def run_task(task: Task, checkpoints: Path | None = None) -> Finding:
     """Attack once and measure; an attack that makes no sense is skipped, with the reason."""
     torch.set_num_threads(1)  # the grid is what runs in parallel
-    defense, attack = make_defense(task.defense), make_attack(task.attack)
-    releasing = defense.public_copy() if defense.slow else defense
-    view = task.sample.view(task.sample.releases(releasing, task.seed, task.queries), defense, adaptive=task.adaptive)
-    reason = attack.why_not(view)
-    if reason is not None:
-        return dataclasses.replace(task.named(), status="skipped", reason=reason)
-    start = time.perf_counter()
+    releases = simulated(task.sample, make_defense(task.defense), task.seed, task.queries)
     watch = Watch(folder=None if checkpoints is None else checkpoints / task.key[:16])
     try:
-        found = attack.run(view, seed=task.seed, watch=watch)
+        return attacked(task, releases, watch)[0]
     except PriveeError as error:  # such as a model that gives no numbers where an attack looks: the others go on
         return dataclasses.replace(task.named(), status="failed", reason=str(error))
-    return measured(task, found, time.perf_counter() - start)
+
+
+def simulated(sample: Sample, defense: Defense, seed: int, queries: int) -> NDArray[np.float64]:
+    """Releases of the sample's records, (queries, records, classes); a slow defense's public copy stands in for it."""
+    return sample.releases(defense.public_copy() if defense.slow else defense, seed, queries)
+
+
+def attacked(task: Task, releases: NDArray[np.float64], watch: Watch) -> tuple[Finding, Tensor | None]:
+    """The finding and the reconstructed columns; none of an attack that makes no sense here."""
+    attack = make_attack(task.attack)
+    view = task.sample.view(releases, make_defense(task.defense), adaptive=task.adaptive)
+    reason = attack.why_not(view)
+    if reason is not None:
+        return dataclasses.replace(task.named(), status="skipped", reason=reason), None
+    start = time.perf_counter()
+    found = attack.run(view, seed=task.seed, watch=watch)
+    return measured(task, found, time.perf_counter() - start), found.unknown
 
 
 def measured(task: Task, found: Reconstruction, seconds: float) -> Finding:

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from privee.cli.joint_data import MODEL_NAMES, How, dataset_data, named_files, show_outcome, table_data
+from privee.cli.joint_data import MODEL_NAMES, dataset_data, named_files, show_outcome, table_data
 from privee.cli.output import InterruptedByUserError, err, out, print_json, progress_bar
+from privee.data.partition import How
 from privee.errors import PriveeError
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from scipy import stats
+
+from privee.theory import half_width
 
 Size = Literal["quick", "full"]
 
@@ -94,7 +94,7 @@ def mean_interval(values: Sequence[float]) -> Value:
     mean, count = float(np.mean(values)), len(values)
     if count < 2:
         return Value(value=mean)
-    half = float(stats.t.ppf(0.975, count - 1) * np.std(values, ddof=1) / math.sqrt(count))
+    half = float(half_width(values))
     return Value(value=mean, low=mean - half, high=mean + half, count=count)
 
 

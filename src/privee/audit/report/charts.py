@@ -26,9 +26,6 @@ FONT_SIZE = 11.0
 WIDTH, HEIGHT = 5.2, 3.6
 """Inches: text is legible when a phone shows this 350 pixels wide."""
 
-GRADE_COLOURS = {"open": "#b42318", "weak": "#b54708", "partial": "#175cd3", "guarded": "#067647"}
-GRADE_MARKERS = {"open": "s", "weak": "^", "partial": "D", "guarded": "o"}
-
 XLINK = "http://www.w3.org/1999/xlink"
 MEASURED_FONT = "DejaVu Sans"  # comes with matplotlib, and is wider than what browsers will use
 SHOWN_FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"

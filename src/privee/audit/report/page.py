@@ -12,8 +12,8 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from privee.atomic import whole_file
+from privee.audit.grades import GRADES, OTHER
 from privee.audit.report import number_format
-from privee.audit.report.number_format import GRADES, MARKS
 from privee.audit.report.pictures import PicturePanel, panels
 from privee.audit.report.query_curves import curves_chart, queries_until
 from privee.audit.report.table import Block, Cell, attack_table, guess_rows
@@ -63,7 +63,7 @@ def _environment() -> Environment:
         "grouped": number_format.grouped,
         "queries_until": queries_until,
     }
-    environment.globals |= {"GRADES": GRADES, "MARKS": MARKS}
+    environment.globals |= {"GRADES": GRADES, "OTHER": OTHER}
     return environment
 
 
