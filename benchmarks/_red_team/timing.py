@@ -13,7 +13,7 @@ from benchmarks._red_team.base import Outcome, Scene, ask, consumer
 from benchmarks._red_team.lying_party import LyingParty
 from privee.defenses.secret_keys import read_key
 from privee.gateway.demo import World
-from privee.gateway.ledger.api_keys import Keys
+from privee.gateway.ledger.api_keys import KeyStore
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.limits import Limits
 
@@ -30,7 +30,7 @@ def attack(scene: Scene) -> Sequence[Outcome]:
 def _keys(scene: Scene, world: World) -> Outcome:
     """A key whose secret differs in the first against one that differs in the last character, and unknown ids."""
     with Ledger.open(world.ledger_url, read_key(world.ledger_key), limits=Limits()) as ledger:
-        keys = Keys(ledger.engine, ledger.chain_key, ledger.now)
+        keys = KeyStore(ledger.engine, ledger.chain_key, ledger.now)
         text = keys.create("timed", "auditor", actor="test").text
         start, last = len("privee_") + 9, text[-1]
         tried = {

@@ -107,6 +107,6 @@ def small_adult(server: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch) ->
             pinned(server, "good" if name == "adult.data" else what, name, text) for name, text in contents.items()
         )
         changed = replace(info, layouts=(replace(info.layouts[0], files=files), *info.layouts[1:]))
-        monkeypatch.setitem(registry._known, "adult", changed)
+        monkeypatch.setitem(registry.DATASETS._known, "adult", changed)
 
     return pin

@@ -20,7 +20,7 @@ from privee.federation.kits.simulator import assemble
 from privee.federation.settings import JobSettings, SiteSettings, table_source
 from privee.federation.site.executor import NumberedReplies
 from privee.federation.site.site import Site
-from privee.vfl.experiment import Outcome, train_run
+from privee.vfl.experiment import TrainingOutcome, train_run
 from privee.vfl.joint_data import from_dataset
 from privee.vfl.training import TrainingSettings
 from privee.vfl.weights import load_tensors
@@ -95,7 +95,7 @@ def largest_difference(one: Path, other: Path) -> float:
     return worst
 
 
-def local_run(path: Path, job: JobSettings) -> Outcome:
+def local_run(path: Path, job: JobSettings) -> TrainingOutcome:
     dataset = load_dataset("digits", seed=job.training.seed)
     data = from_dataset(dataset, Partition.from_dict(dict(job.source["partition"])))
     return train_run(path, data, job.model, job.training)

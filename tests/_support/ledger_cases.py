@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from privee.gateway.ledger.api_keys import Keys
+from privee.gateway.ledger.api_keys import KeyStore
 from privee.gateway.ledger.clock import SteadyClock
 from privee.gateway.ledger.ledger import Ask, Ledger, Limits, OverQuota, Price
 from privee.gateway.ledger.quotas import Quotas
@@ -48,8 +48,8 @@ def output(script: str, *arguments: str) -> str:
     return found
 
 
-def keys_of(ledger: Ledger) -> Keys:
-    return Keys(ledger.engine, ledger.chain_key, ledger.now)
+def keys_of(ledger: Ledger) -> KeyStore:
+    return KeyStore(ledger.engine, ledger.chain_key, ledger.now)
 
 
 def new_key(ledger: Ledger, **quotas) -> str:

@@ -15,7 +15,7 @@ from privee.audit import (
     subject_from_arrays,
     subject_from_dataset,
 )
-from privee.audit.saving import Store
+from privee.audit.saving import FindingsFile
 from privee.audit.task import guess_findings
 from privee.defenses import known_defenses
 from privee.errors import PriveeError
@@ -64,7 +64,7 @@ def test_a_damaged_store_is_named(tmp_path):
     path = tmp_path / "findings.jsonl"
     path.write_text('{"no": "key"}\n')
     with pytest.raises(PriveeError, match="line 1, is damaged"):
-        Store(path)
+        FindingsFile(path)
 
 
 @pytest.mark.parametrize("engine", ["local", pytest.param("ray", marks=pytest.mark.slow)])

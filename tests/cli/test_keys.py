@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from privee.defenses.secret_keys import read_key
-from privee.gateway.ledger.api_keys import Keys
+from privee.gateway.ledger.api_keys import KeyStore
 from privee.gateway.ledger.ledger import Ledger, Limits
 
 ACTOR = f"cli:{pwd.getpwuid(os.getuid()).pw_name}"
@@ -25,7 +25,7 @@ def test_a_key_is_printed_once_and_works(privee, good, told):
     assert "cannot be shown again" in err
     assert text[16:] not in err
     with Ledger.open("sqlite:///ledger.db", read_key("ledger.key"), limits=Limits()) as opened:
-        record = Keys(opened.engine, opened.chain_key, opened.now).find(text)
+        record = KeyStore(opened.engine, opened.chain_key, opened.now).find(text)
     assert (record.name, record.role, record.scopes) == ("shop", "consumer", ("risk", "churn"))
     assert record.rate == "5/second;100/hour"
     assert record.expires_at - record.created_at == 90 * 86400
@@ -51,7 +51,7 @@ def test_revoke(privee, good, told):
     assert (entry["actor"], entry["act"], entry["subject"]) == (ACTOR, "key.revoke", made["id"])
     assert privee("keys", "revoke", made["id"], "--reason", "again")[0] == 2
     with Ledger.open("sqlite:///ledger.db", read_key("ledger.key"), limits=Limits()) as opened:
-        assert Keys(opened.engine, opened.chain_key, opened.now).find(made["key"]) is None
+        assert KeyStore(opened.engine, opened.chain_key, opened.now).find(made["key"]) is None
 
 
 @pytest.mark.parametrize("name", ["create", "list", "quota", "revoke"])

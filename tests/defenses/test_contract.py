@@ -8,7 +8,7 @@ import pytest
 import privee
 from privee.baselines import EncryptedTopK, FrequencyHidingEncryption, OrderPreservingEncryption
 
-EVERY = [
+VARIED = [  # settings worth a look of their own
     privee.NoDefense(),
     privee.PriveeU(rho=0.1),
     privee.PriveeU(rho=0.7, transform="identity", draw_range=3.0),
@@ -27,6 +27,11 @@ EVERY = [
     FrequencyHidingEncryption(),
     EncryptedTopK(2),
 ]
+EVERY = VARIED + [
+    privee.defense(cls.example or name)
+    for name, cls in privee.known_defenses().items()
+    if cls not in {type(defense) for defense in VARIED}  # a new one is held to the contract without being named here
+]
 every = pytest.mark.parametrize("defense", EVERY, ids=[d.spec for d in EVERY])
 QUICK = [d for d in EVERY if not d.slow]  # slow ones keep the contract on a few rows, in a file of their own
 quick = pytest.mark.parametrize("defense", QUICK, ids=[d.spec for d in QUICK])
@@ -34,6 +39,18 @@ quick = pytest.mark.parametrize("defense", QUICK, ids=[d.spec for d in QUICK])
 
 def test_every_registered_defense_is_covered_here():
     assert {type(d) for d in EVERY} == set(privee.known_defenses().values())
+
+
+@every
+def test_what_it_says_of_itself_holds(defense):
+    """An audit can make what it names, and `recommend` what it may choose."""
+    assert [privee.defense(spec).spec for spec in defense.audited] == list(defense.audited)
+    said = defense.advice
+    assert not (said.wins and said.unprotective)
+    assert bool(said.wins) == bool(said.keeps)
+    if said.meaningful:
+        made = type(defense).within(2.0, keep_top=None, public=None)
+        assert (type(made), made.guarantee(5).epsilon) == (type(defense), 2.0)
 
 
 @quick
@@ -138,7 +155,7 @@ def test_bad_releases_are_refused(defense):
         (lambda: privee.GaussianNoise(0.5, delta=1.0), "delta must be below 1"),
         (lambda: privee.TopK(0), "k must be a whole number"),
         (lambda: privee.Temperature(0), "temperature must be"),
-        (lambda: privee.defense("privee-x"), "no defense is called 'privee-x'; there are fh-ope, gaussian, "),
+        (lambda: privee.defense("privee-x"), "no defense is called 'privee-x'; there are none, temperature, "),
         (lambda: privee.defense("privee-u"), "privee-u needs rho"),
         (lambda: privee.defense("privee-u:rho"), "expected setting=value"),
         (lambda: privee.defense("privee-u:rho=0.1,sigma=2"), "no setting sigma; its settings: "),

@@ -10,7 +10,7 @@ from benchmarks._shared.federation_jobs import digits_job
 from privee.federation.coordinator.job_run import coordinate
 from privee.federation.errors import SiteError, SiteLostError
 from privee.federation.site.executor import NumberedReplies
-from privee.federation.wire.frames import Failure, Frame, Note, decode, encode
+from privee.federation.wire.frames import Frame, Note, SiteFailure, decode, encode
 from privee.vfl.messages import (
     Work,
 )
@@ -41,11 +41,11 @@ def test_repeated_late_and_foreign_messages_change_nothing():
     assert ask(door, 1) == Note("done", {"count": 1})
     assert ask(door, 1) == Note("done", {"count": 1})  # repeated: the same reply
     assert ask(door, 2) == Note("done", {"count": 2})
-    assert isinstance(ask(door, 1), Failure)  # late
-    assert isinstance(ask(door, 4), Failure)  # skips one
-    assert isinstance(ask(door, 2, "other"), Failure)  # another message under a number that was used
-    assert isinstance(ask(door, 3, session=b"x" * 16), Failure)  # another job's
-    assert isinstance(decode(door.answer(b"rubbish")).content, Failure)
+    assert isinstance(ask(door, 1), SiteFailure)  # late
+    assert isinstance(ask(door, 4), SiteFailure)  # skips one
+    assert isinstance(ask(door, 2, "other"), SiteFailure)  # another message under a number that was used
+    assert isinstance(ask(door, 3, session=b"x" * 16), SiteFailure)  # another job's
+    assert isinstance(decode(door.answer(b"rubbish")).content, SiteFailure)
     assert len(handled) == 2
     assert ask(door, 3) == Note("done", {"count": 3})
 
@@ -55,7 +55,7 @@ def test_a_bug_at_a_site_tells_its_kind_and_no_value():
         raise RuntimeError("secret 42")
 
     reply = ask(NumberedReplies(handle, SESSION), 1)
-    assert isinstance(reply, Failure)
+    assert isinstance(reply, SiteFailure)
     assert "RuntimeError" in reply.words
     assert "42" not in reply.words
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from privee.errors import FrameError, PriveeError
-from privee.federation.wire.frames import Failure, Frame, Note, decode, encode
+from privee.federation.wire.frames import Frame, Note, SiteFailure, decode, encode
 from privee.federation.wire.tensors import BYTE, FLOAT32, FLOAT64, HALF, Packing
 from privee.vfl.messages import (
     Embedding,
@@ -164,7 +164,7 @@ def samples() -> list[bytes]:
     ]
     kinds += [Work(numbers, rows, True, False), Work(None, rows[:0], False, False)]
     kinds += [WorkAndLogits(Work(numbers[:0], None, True, True), logits), Note("n", {"a": [1, "b"]}, b"body")]
-    kinds += [EmbeddingAndGradient(Embedding(numbers), LogitGradient(None)), Failure("no")]
+    kinds += [EmbeddingAndGradient(Embedding(numbers), LogitGradient(None)), SiteFailure("no")]
     return [encode(Frame(SESSION, 1, kind), packing) for kind in kinds for packing in Packing]
 
 
@@ -219,4 +219,4 @@ def test_half_characters_are_refused_and_not_sent():
     good = encode(Frame(SESSION, 1, Note("n", {"a": "xxxxxx"})))
     with pytest.raises(FrameError, match="not readable"):
         decode(good.replace(b"xxxxxx", b"\\ud800"))
-    assert decode(encode(Frame(SESSION, 1, Failure("file \udcff")))).content.words == "file ?"
+    assert decode(encode(Frame(SESSION, 1, SiteFailure("file \udcff")))).content.words == "file ?"

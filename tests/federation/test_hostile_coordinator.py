@@ -11,7 +11,7 @@ from benchmarks._shared.federation_jobs import digits_job
 
 from privee.errors import PriveeError
 from privee.federation.settings import SiteSettings
-from privee.federation.wire.frames import Content, Failure, Frame, Note, decode, encode
+from privee.federation.wire.frames import Content, Frame, Note, SiteFailure, decode, encode
 from privee.version import __version__
 from privee.vfl.messages import Embedding, Logits, ReportRequest, Work
 from tests._support.federation import SESSION, door_of
@@ -53,7 +53,7 @@ CRAFTED = {
     "logits for a party without labels": Logits(torch.zeros(1, 10), rows_of(0), True),
     "a report from it": ReportRequest(),
     "an embedding": Embedding(torch.zeros(1, 64)),
-    "a failure": Failure("no"),
+    "a failure": SiteFailure("no"),
     "an unknown note": Note("shell", {"command": "id"}),
     "another hello": Note("hello", {"version": __version__, "job": {}}),
     "a path to restore": Note("restore", {"epoch": "../../x"}),
@@ -76,7 +76,7 @@ def test_a_site_refuses_what_no_coordinator_asks_and_goes_on(tmp_path, how):
         assert tracemalloc.get_traced_memory()[1] < MEMORY
     finally:
         tracemalloc.stop()
-    assert isinstance(reply, Failure)
+    assert isinstance(reply, SiteFailure)
     assert str(tmp_path) not in reply.words
     after = ask.site.party.learner.weights()
     assert all(torch.equal(before[name], after[name]) for name in before)
@@ -89,15 +89,15 @@ def test_a_gradient_of_another_shape_changes_nothing(tmp_path):
     ask = Asker(tmp_path).ready()
     assert isinstance(ask(Work(None, rows_of(0, 1), True)), Embedding)
     before = {name: tensor.clone() for name, tensor in ask.site.party.learner.weights().items()}
-    assert isinstance(ask(Work(torch.zeros(3, 64), None, True)), Failure)
+    assert isinstance(ask(Work(torch.zeros(3, 64), None, True)), SiteFailure)
     assert all(torch.equal(before[name], now) for name, now in ask.site.party.learner.weights().items())
 
 
 @pytest.mark.parametrize("run", ["../x", "a/b", "..", "", "x\n", None, ["x"], "/tmp/x", ".x"])  # noqa: S108
 def test_a_runs_name_leaves_no_folder(tmp_path, run):
     ask = Asker(tmp_path / "site")
-    assert isinstance(ask.hello(run=run), Failure)
-    assert isinstance(ask(Note("encode")), Failure)
+    assert isinstance(ask.hello(run=run), SiteFailure)
+    assert isinstance(ask(Note("encode")), SiteFailure)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -105,7 +105,7 @@ def test_a_runs_name_leaves_no_folder(tmp_path, run):
 def test_a_dataset_that_is_none_is_refused(tmp_path, name):
     ask = Asker(tmp_path / "site")
     ask.hello(source=dict(ask.job.source) | {"dataset": name})
-    assert isinstance(ask(Note("encode")), Failure)
+    assert isinstance(ask(Note("encode")), SiteFailure)
 
 
 def test_another_runs_files_are_out_of_reach(tmp_path):
@@ -114,12 +114,12 @@ def test_another_runs_files_are_out_of_reach(tmp_path):
     assert mine(Note("save", {"epoch": 1, "best": True})) == Note("done")
     kept = sorted(one.name for one in (tmp_path / "run" / "checkpoint").iterdir())
     other = Asker(tmp_path, digits_job("mlp", 2, run="other")).ready()
-    assert isinstance(other.hello(run="run"), Failure)
+    assert isinstance(other.hello(run="run"), SiteFailure)
     assert other(Note("save", {"epoch": 9, "best": False})) == Note("done")
     early = Asker(tmp_path)
     early.hello()
     for name in ("forget", "finish", "save", "restore", "best"):
-        assert isinstance(early(Note(name, {"epoch": 1, "best": False})), Failure)
+        assert isinstance(early(Note(name, {"epoch": 1, "best": False})), SiteFailure)
     assert sorted(one.name for one in (tmp_path / "run" / "checkpoint").iterdir()) == kept
 
 

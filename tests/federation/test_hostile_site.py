@@ -14,7 +14,7 @@ from benchmarks._shared.federation_jobs import digits_job
 from privee.federation.coordinator.job_run import coordinate
 from privee.federation.errors import SiteError, SiteLostError
 from privee.federation.site.executor import NumberedReplies
-from privee.federation.wire.frames import Content, Failure, Frame, Note, decode, encode
+from privee.federation.wire.frames import Content, Frame, Note, SiteFailure, decode, encode
 from privee.vfl.messages import (
     Embedding,
     LogitGradient,
@@ -152,7 +152,7 @@ EMBEDDINGS = {
     "another session": (lambda r, reply: encode(dataclasses.replace(reply, session=b"x" * 16)), "another message"),
     "another step": (lambda r, reply: encode(dataclasses.replace(reply, step=reply.step + 1)), "another message"),
     "a long failure": (
-        lambda r, reply: encode(Frame(SESSION, r.step, Failure("")))[:33] + b"\x1b[2J\n" * 200_000,
+        lambda r, reply: encode(Frame(SESSION, r.step, SiteFailure("")))[:33] + b"\x1b[2J\n" * 200_000,
         "[2J",
     ),
 }

@@ -116,7 +116,7 @@ def _fast(result: AttackResult) -> AttackResult:
     """Fewer entries and steps: the contract does not need good attacks."""
     entries = result.entries
 
-    def few(size: str) -> list[attack_rows_module.Entry]:
+    def few(size: str) -> list[attack_rows_module.AttackEntry]:
         return [dataclasses.replace(entry, attack=_short(entry.attack)) for entry in entries(size)[:2]]  # type: ignore[arg-type]
 
     result = type(result).__new__(type(result))

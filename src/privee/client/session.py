@@ -18,7 +18,7 @@ MOST_RETRIES = 10
 
 
 @dataclass
-class Session:
+class ClientSession:
     """One client's settings; `known_classes` by model version, once they were asked for."""
 
     model: str | None

@@ -10,7 +10,7 @@ import privee
 from privee.audit import Grid, run_grid
 from privee.audit.recommend import Wishes, recommend
 from privee.audit.recommend.evidence import model_ground, synthetic_ground
-from privee.audit.recommend.rules import NOT_PROTECTIVE
+from privee.audit.recommend.rules import not_protective
 from tests._support.recommended import ACTIVE, EFFORT, ROWS, model
 
 
@@ -98,4 +98,4 @@ def test_json_round_trip(measured):
     assert privee.defense(**plain["chosen"]["settings"]).spec == plain["chosen"]["defense"] == measured.chosen.defense
     assert Wishes(**plain["wishes"]) == measured.wishes
     assert plain["chosen"]["attacked"]["headline"]["error"]["mean"] == measured.chosen.attacked.headline.error.mean
-    assert [option["defense"] for option in plain["not_protective"]] == list(NOT_PROTECTIVE)
+    assert [option["defense"] for option in plain["not_protective"]] == [defense.spec for defense in not_protective()]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from privee.audit.report.label_placement import Box, Point, place_labels
+from privee.audit.report.label_placement import Box, LabelledPoint, place_labels
 from privee.audit.report.pictures import DARK, HIDDEN, LIGHT, panels
 from tests._support.made_audits import DEFENSES, _shown, make_audit
 
@@ -50,7 +50,7 @@ def test_labels_never_cover_each_other_or_leave_the_frame(spread):
     """Up to forty points, from all in one place to all over the frame."""
     rng = np.random.default_rng(0)
     frame = Box(50, 50, 290, 230)
-    points = [Point(*(170 + spread * x, 140 + 0.8 * spread * y)) for x, y in rng.uniform(-1, 1, (40, 2))]
+    points = [LabelledPoint(*(170 + spread * x, 140 + 0.8 * spread * y)) for x, y in rng.uniform(-1, 1, (40, 2))]
     sizes = [(14.0, 11.0)] * 40
     attempts = (
         place_labels(points, sizes, frame, marker=8.0, furthest=400.0, lines_may_cross=cross) for cross in (False, True)

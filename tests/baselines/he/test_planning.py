@@ -11,7 +11,7 @@ import privee
 from privee.baselines import EncryptedTopK
 from privee.baselines.he.circuit import polynomial, split
 from privee.baselines.he.clear import ClearArithmetic
-from privee.baselines.he.parameters import MODULUS_LIMIT, Layout, Plan, place
+from privee.baselines.he.parameters import MODULUS_LIMIT, Plan, SlotLayout, place
 from privee.baselines.he.planning import plan
 from privee.baselines.he.polynomials import (
     Composite,
@@ -140,7 +140,7 @@ def test_what_cannot_be_done_is_refused_up_front(make, message):
 def test_layout_sums_every_column_for_many_records_and_for_many_chunks():
     rng = np.random.default_rng(2)
     for classes, records in ((10, 102), (3, 7), (300, 1), (16384, 1)):
-        layout, scores = Layout(classes, 16384), rng.random((records, classes))
+        layout, scores = SlotLayout(classes, 16384), rng.random((records, classes))
         assert layout.fits
         total = sum(layout.differences(scores, chunk) for chunk in range(min(layout.chunks, 60)))
         for step in layout.rotations:
@@ -149,7 +149,7 @@ def test_layout_sums_every_column_for_many_records_and_for_many_chunks():
         wanted = seen.sum(axis=1, keepdims=True) - seen.shape[1] * scores
         assert layout.read(total, records) == pytest.approx(wanted)
         assert np.flatnonzero(layout.used()).tolist() == list(range(layout.records * classes))
-    assert not Layout(16385, 16384).fits
+    assert not SlotLayout(16385, 16384).fits
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------

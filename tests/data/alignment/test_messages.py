@@ -7,7 +7,7 @@ from private_set_intersection import python as psi
 
 import privee
 from privee.data.alignment import ActiveAligner, PassiveAligner, align
-from privee.data.alignment.alignment_messages import Kind, Session, pack, unpack
+from privee.data.alignment.alignment_messages import AlignmentSession, Kind, pack, unpack
 from privee.data.alignment.psi import PsiClient
 from tests._support.alignment import BANK, CLUB, SENDERS, SHOP, exchange, kind_of
 
@@ -98,10 +98,10 @@ FORGERIES = {
     "request: no point": (Kind.REQUEST, 1, lambda data: spoil_point(data, psi.Request), "does not hold blinded ids"),
     "request: junk": (Kind.REQUEST, 1, lambda data: b"\x99junk", "does not hold blinded ids"),
     "request: empty": (Kind.REQUEST, 1, lambda data: b"", "holds no ids"),
-    "request: key": (Kind.REQUEST, 0, lambda data: Session().public_key, SAME),
+    "request: key": (Kind.REQUEST, 0, lambda data: AlignmentSession().public_key, SAME),
     "request: weak key": (Kind.REQUEST, 0, lambda data: bytes(32), "unusable public key"),
     "request: short key": (Kind.REQUEST, 0, lambda data: b"short", "unusable public key"),
-    "answer: key": (Kind.ANSWER, 0, lambda data: Session().public_key, SAME),
+    "answer: key": (Kind.ANSWER, 0, lambda data: AlignmentSession().public_key, SAME),
     "answer: setup less": (Kind.ANSWER, 1, lambda data: drop_one(data, psi.ServerSetup), SAME),
     "answer: setup junk": (Kind.ANSWER, 1, lambda data: b"\x99junk", "does not hold blinded ids"),
     "answer: setup empty": (Kind.ANSWER, 1, lambda data: b"", "sorted list of blinded ids"),

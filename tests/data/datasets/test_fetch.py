@@ -178,7 +178,7 @@ def test_a_file_that_broke_in_the_cache_is_refused(server, adult, function):
 def test_a_failed_download_still_names_the_python_archive(server, tmp_path, monkeypatch):
     info = dataset_info("cifar10")
     official = replace(info.layouts[0], files=(pinned(server, "good", "cifar-10-binary.tar.gz"),))
-    monkeypatch.setitem(registry._known, "cifar10", replace(info, layouts=(official,)))
+    monkeypatch.setitem(registry.DATASETS._known, "cifar10", replace(info, layouts=(official,)))
     (tmp_path / "cifar-10-python.tar.gz").touch()
     with pytest.raises(PriveeError, match=r"answered 404 .*cifar-10-python\.tar\.gz is not read: python archives"):
         load_dataset("cifar10", data_dir=tmp_path)

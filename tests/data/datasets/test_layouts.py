@@ -71,7 +71,7 @@ def _pin(monkeypatch, name: str, path: Path) -> DataFile:
         layout.files[0], sha256=hashlib.sha256(path.read_bytes()).hexdigest(), size=path.stat().st_size, md5=""
     )
     changed = replace(info, layouts=(replace(layout, files=(pinned,)), *info.layouts[1:]))
-    monkeypatch.setitem(registry._known, name, changed)
+    monkeypatch.setitem(registry.DATASETS._known, name, changed)
     return pinned
 
 

@@ -14,7 +14,7 @@ import privee
 from privee.gateway.http.access import allow_model
 from privee.gateway.http.problems import Denied
 from privee.gateway.ledger import api_keys, audit_chain
-from privee.gateway.ledger.api_keys import DEFAULT_RATE, KeyRecord, Keys, Wanted
+from privee.gateway.ledger.api_keys import DEFAULT_RATE, KeyRecord, KeyStore, Wanted
 from privee.gateway.ledger.quotas import FOR_CONSUMERS
 from privee.gateway.ledger.schema import metadata
 
@@ -38,8 +38,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def keys(engine, clock) -> Keys:
-    return Keys(engine, CHAIN_KEY, clock)
+def keys(engine, clock) -> KeyStore:
+    return KeyStore(engine, CHAIN_KEY, clock)
 
 
 def log_of(engine: sa.Engine) -> list[audit_chain.Entry]:
@@ -48,7 +48,7 @@ def log_of(engine: sa.Engine) -> list[audit_chain.Entry]:
         return audit_chain.entries(connection)
 
 
-def consumer(keys: Keys, **other) -> api_keys.NewKey:
+def consumer(keys: KeyStore, **other) -> api_keys.IssuedKey:
     return keys.create("shop", "consumer", ["risk"], actor=ACTOR, **other)
 
 
@@ -264,7 +264,7 @@ def test_the_secret_shows_nowhere(keys, engine, caplog, capfd):
     assert made.text == f"privee_{made.record.id}_{secret}"
 
 
-def work_of(keys: Keys, engine: sa.Engine, text: str) -> dict[str, list]:
+def work_of(keys: KeyStore, engine: sa.Engine, text: str) -> dict[str, list]:
     """What find does for a text: every line of api_keys.py in order, every statement, hash and comparison."""
     lines, statements, calls = [], [], []
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from privee.gateway.ledger.api_keys import Keys
+from privee.gateway.ledger.api_keys import KeyStore
 from privee.gateway.ledger.ledger import Ledger, Limits
 from privee.gateway.ledger.quotas import Quotas
 from tests._support.ledger_cases import KEY
@@ -76,7 +76,7 @@ def gateway(url, tmp_path):
 
 def made(url: str, expires_in: int | None = None, **quotas):
     with Ledger.open(url, KEY, limits=Limits()) as ledger:
-        keys = Keys(ledger.engine, ledger.chain_key, ledger.now)
+        keys = KeyStore(ledger.engine, ledger.chain_key, ledger.now)
         return keys.create("n", "consumer", ["*"], actor="me", expires_in=expires_in, quotas=Quotas.parse(**quotas))
 
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from privee.errors import PriveeError
 from privee.gateway.ledger import audit_chain, losses
 from privee.gateway.ledger import opening as ledger_opening
-from privee.gateway.ledger.api_keys import Keys
+from privee.gateway.ledger.api_keys import KeyStore
 from privee.gateway.ledger.database import connect
 from privee.gateway.ledger.ledger import Ledger, LedgerUnavailable, Limits, Refused
 from tests._support.ledger_cases import KEY, Time, ask, releases, start
@@ -208,11 +208,11 @@ def test_the_mark_is_private_and_never_ahead_of_what_is_committed(sqlite_url, op
 
 def test_administrative_acts_that_are_lost_show_too(sqlite_url, open_ledger, tmp_path):
     ledger = open_ledger(sqlite_url)
-    key = Keys(ledger.engine, ledger.chain_key, ledger.now).create("n", "auditor", actor="me")
+    key = KeyStore(ledger.engine, ledger.chain_key, ledger.now).create("n", "auditor", actor="me")
     ledger.close()
     shutil.copy(tmp_path / "l.db", tmp_path / "copy.db")
     ledger = open_ledger(sqlite_url)
-    Keys(ledger.engine, ledger.chain_key, ledger.now).revoke(key.record.id, "leaked", actor="me")
+    KeyStore(ledger.engine, ledger.chain_key, ledger.now).revoke(key.record.id, "leaked", actor="me")
     ledger.close()
     shutil.copy(tmp_path / "copy.db", tmp_path / "l.db")
     with pytest.raises(LedgerUnavailable, match="0 charges in its last 1 commits"):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from grpc import StatusCode, aio
 
 from privee.errors import FrameError, PriveeError, SettingError
-from privee.gateway.channel.batching import Answer, Batcher, Floats
+from privee.gateway.channel.batching import BatchAnswer, Batcher, Floats
 from privee.net import Address
 from privee.party.errors import Kind, PartyError, PartyUnavailableError, party_error
 from privee.party.wire import (
@@ -60,7 +60,7 @@ class PartyConnection:
         """Numbers in a row of the party's columns; None before the first contact."""
         return None if self._about is None else self._about.features
 
-    async def embeddings(self, entities: tuple[str, ...], columns: Floats | None, expires: float) -> Answer:
+    async def embeddings(self, entities: tuple[str, ...], columns: Floats | None, expires: float) -> BatchAnswer:
         """Embeddings for these entities, by `expires` in the event loop's time."""
         try:
             async with asyncio.timeout_at(expires):
@@ -125,7 +125,7 @@ class PartyConnection:
             raise PriveeError(f"columns must have {about.features} features, those of the active party, encoded")
         return max(1, min(self._max_batch, MAX_BYTES // 2 // (4 * about.features)))
 
-    async def _send(self, entities: tuple[str, ...], columns: Floats | None, expires: float) -> Answer:
+    async def _send(self, entities: tuple[str, ...], columns: Floats | None, expires: float) -> BatchAnswer:
         """One call for embeddings, its answer checked."""
         frame = await self._call(EMBED, EmbedRequest(entities, columns).encode(), expires)
         try:
@@ -136,7 +136,7 @@ class PartyConnection:
         if about is None or reply.weights != about.weights or reply.embeddings.shape[1] != about.width:
             self._about = None  # it was restarted with something else: the next request makes contact anew
             raise self._error("mismatch", "answers with other weights than before; ask again")
-        return Answer(reply.embeddings, reply.unknown)
+        return BatchAnswer(reply.embeddings, reply.unknown)
 
     async def _call(self, method: str, frame: bytes, expires: float) -> bytes:
         """One call, made again if there was no connection."""

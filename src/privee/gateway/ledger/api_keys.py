@@ -58,7 +58,7 @@ class KeyRecord(NamedTuple):
         return self._asdict() | {"scopes": list(self.scopes), "quotas": self.quotas.as_dict()}
 
 
-class NewKey(NamedTuple):
+class IssuedKey(NamedTuple):
     """A key that was just made. `text` is what its owner sends, and is to be had only now."""
 
     record: KeyRecord
@@ -101,7 +101,7 @@ class Wanted:
             object.__setattr__(self, "quotas", default_quotas(self.role))
 
 
-class Keys:
+class KeyStore:
     """The keys of one ledger.
 
     Args:
@@ -124,7 +124,7 @@ class Keys:
         actor: str,
         expires_in: int | None = None,
         quotas: Quotas | None = None,
-    ) -> NewKey:
+    ) -> IssuedKey:
         """Make a key, see `Wanted`. An administrative act."""
         wanted = Wanted(name, role, scopes, rate, expires_in, quotas)
         with clear_errors(), self._engine.begin() as connection:
@@ -152,7 +152,7 @@ class Keys:
             return tuple(map(_record, rows.mappings()))
 
 
-def create_key(connection: sa.Connection, chain_key: bytes, wanted: Wanted, *, actor: str, now: int) -> NewKey:
+def create_key(connection: sa.Connection, chain_key: bytes, wanted: Wanted, *, actor: str, now: int) -> IssuedKey:
     """Store a new key and log it, in the caller's transaction."""
     expires = None if wanted.expires_in is None else now + wanted.expires_in
     scopes = tuple(wanted.scopes)
@@ -167,7 +167,7 @@ def create_key(connection: sa.Connection, chain_key: bytes, wanted: Wanted, *, a
     told = {"name": record.name, "role": record.role, "scopes": scopes, "rate": record.rate, "expires_at": expires}
     details = told | {"quotas": record.quotas.as_dict()}
     append(connection, chain_key, at=now, actor=actor, act="key.create", subject=record.id, reason="", details=details)
-    return NewKey(record, f"privee_{record.id}_{secret}")
+    return IssuedKey(record, f"privee_{record.id}_{secret}")
 
 
 def revoke_key(

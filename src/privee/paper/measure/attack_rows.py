@@ -36,7 +36,7 @@ EFFORT: dict[Size, dict[str, tuple[int, int]]] = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Entry:
+class AttackEntry:
     """One model under one attack, behind several defenses.
 
     Attributes:
@@ -58,7 +58,7 @@ class AttackResult(Result):
     """At most so many records and seeds for gradient inversion, which takes ten times as long as GRNA."""
 
     @abstractmethod
-    def entries(self, size: Size) -> list[Entry]:
+    def entries(self, size: Size) -> list[AttackEntry]:
         """What is attacked, how."""
 
     def settings(self, size: Size) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class AttackResult(Result):
     def account(self, rows: Sequence[Row]) -> Account:
         return compare(rows)
 
-    def _effort(self, size: Size, entry: Entry) -> tuple[int, int]:
+    def _effort(self, size: Size, entry: AttackEntry) -> tuple[int, int]:
         """Records and seeds."""
         records, seeds = EFFORT[size].get(entry.case.dataset, EFFORT[size][""])
         if self.inversion_effort is None or not entry.attack.startswith("gradient-inversion"):
@@ -117,7 +117,7 @@ def over_seeds(findings: Sequence[Finding], figure: str) -> Value | None:
     return found if found.low is None else dataclasses.replace(found, low=max(0.0, found.low))
 
 
-def _rows(found: Audit, entry: Entry, grid: Grid) -> list[Row]:
+def _rows(found: Audit, entry: AttackEntry, grid: Grid) -> list[Row]:
     return [
         _row(found, entry, spec, attacker, value if attacker == "naive" else None)
         for spec, value in zip(grid.defenses, entry.defenses.values(), strict=True)
@@ -125,7 +125,7 @@ def _rows(found: Audit, entry: Entry, grid: Grid) -> list[Row]:
     ]
 
 
-def _row(found: Audit, entry: Entry, spec: str, attacker: str, printed: Value | None) -> Row:
+def _row(found: Audit, entry: AttackEntry, spec: str, attacker: str, printed: Value | None) -> Row:
     mine = [f for f in found.findings if (f.defense, f.attacker) == (spec, attacker)]
     return Row(
         where={**entry.where, "defense": spec, "attacker": attacker},
