@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from privee.audit.curves import QUERIES, REPEATS
+from privee.audit.task import QUERIES, REPEATS
 from privee.defenses.inverse import condition_on_sum, tighten_by_sum
 from privee.defenses.rank_noise import RankNoise
 from privee.paper.outcomes import Row, Value, mean_interval

@@ -25,10 +25,9 @@ from privee.paper.measure.contradictions import (
     rises_with_rho,
     two_values,
 )
-from privee.paper.outcomes import Outcome
+from privee.paper.outcomes import Outcome, sentence, verdict
 from privee.paper.printed import PRIVEE_U, PRIVEE_U_AS_RELEASED
 from privee.paper.report.markdown_tables import markdown, tables
-from privee.paper.wording import sentence, verdict
 
 TITLE = "# The paper, table by table and figure by figure"
 SHORT_SETTINGS = 700

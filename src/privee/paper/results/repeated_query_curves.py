@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from matplotlib.figure import Figure
 
-from privee.audit.curves import QUERIES, REPEATS, RHOS
+from privee.audit.task import QUERIES, REPEATS, RHOS
 from privee.defenses import PriveeU, defense
 from privee.defenses.rank_noise import RankNoise
 from privee.paper.base import Result, register
