@@ -1,6 +1,6 @@
 """One cell of the grid: an attack on a release, measured.
 
-The paper's repeated-query experiment: what T releases of a record give away, measured and by theory.
+Also the paper's repeated-query experiment: what T releases of a record give away, measured and by theory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Answers of a gateway: read into results, or into the error that they tell of.
-
-What comes back: arrays and records that say where they come from.
-"""
+"""Answers of a gateway: read into results that say where they come from, or into the error that they tell of."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What a result of the paper looks like once measured: plain records, ready for JSON, tables and the report.
 
-Figures and cells of the report as people write them.
+Figures and cells are written here as people write them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Puts the page together.
-
-What the page says about one audited model.
-
-Every attack on every defense, over seeds.
-"""
+"""The report's page: what it says about each audited model, with a table of every attack on every defense."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Finding a plan: the polynomials that do what is asked in the fewest levels and the least time.
 
-How many bits each level needs, and what noise and ripple are left with them.
+For each the bits that every level needs are worked out, and what noise and ripple are left with them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """From a question to a plan, or to one line that says why there is none.
 
-What a plan costs on this machine: counted steps times the time of one, measured once.
+What a plan costs on this machine is counted steps times the time of one, measured once.
 """
 
 from __future__ import annotations

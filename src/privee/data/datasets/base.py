@@ -1,8 +1,6 @@
 """What a dataset is once it is in memory: checked arrays, and which features belong to which original column.
 
-Turning columns into features in [0, 1]. Everything is learned from the training rows alone.
-
-Splitting rows into training and test, the same way for the same seed.
+Columns become features in [0, 1] by what the training rows say alone; rows are split the same way for the same seed.
 """
 
 from __future__ import annotations

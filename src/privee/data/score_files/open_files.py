@@ -1,7 +1,4 @@
-"""Score files opened for reading and writing, each in its own format.
-
-NumPy's own file format: one array, no names.
-"""
+"""Score files opened for reading and writing, each in its own format; NumPy's own format (one array, no names) itself."""
 
 from __future__ import annotations
 

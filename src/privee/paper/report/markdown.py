@@ -1,6 +1,6 @@
 """The report: every result with what is printed, what was measured and whether they agree, on one Markdown page.
 
-The report's section on printed figures that do not fit together; every number in it is computed.
+One section names printed figures that do not fit together; every number in it is computed.
 """
 
 from __future__ import annotations

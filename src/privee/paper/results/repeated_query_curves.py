@@ -1,6 +1,6 @@
 """Repeated queries: how fast the scores come out when one input is asked for again and again.
 
-The appendix's worked example of repeated queries, run through PRIVEE-U itself with the draws given there.
+The appendix's worked example is run through PRIVEE-U itself, with the draws given there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Architectures by name: the makers of a joint model's bottoms and of its top.
-
-What the architectures share: tops, and the width of an embedding.
-"""
+"""Architectures by name: the makers of a joint model's bottoms and of its top, and what they share."""
 
 from __future__ import annotations
 
