@@ -1,4 +1,4 @@
-"""What a job is to do and on which data, and what a site keeps to itself: one file for everybody and one for each site."""
+"""What a job is to do, on which data, and what a site keeps to itself: a file for everybody and one for each site."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Score files opened for reading and writing, each in its own format; NumPy's own format (one array, no names) itself."""
+"""Score files opened for reading and writing, each in its own format; NumPy's own (one array, no names) here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The coordinator's side of the line: numbered requests to sites, their replies, and what they cost in bytes and time."""
+"""The coordinator's side of the line: numbered requests to sites, their replies, and their cost in bytes and time."""
 
 from __future__ import annotations
 
