@@ -17,12 +17,14 @@ import pytest
 from privee.cli import app as cli
 from privee.defenses.keys import new_key
 from privee.errors import PriveeError
+from privee.gateway.budget.price import Price
 from privee.gateway.ledger.clock import SteadyClock
 from privee.gateway.ledger.ledger import Ask, Ledger, Refused
-from privee.gateway.ledger.limits import Limits, Price
+from privee.gateway.ledger.limits import Limits
 from privee.gateway.processes import ServerProcess
 from tests.gateway_load import Crowd, counted, crashes, received
 from tests.gateway_world import DEFENSE, gateway_world, infer
+from tests.ledger_cases import allow
 
 DEADLINE = 1.0
 SLACK = 4.0  # of a busy machine
@@ -346,7 +348,7 @@ def test_whichever_page_is_overwritten_no_count_is_lost(small):
         for leftover in ("-wal", "-shm"):
             path.with_name(path.name + leftover).unlink(missing_ok=True)
         try:
-            with Ledger.open(f"sqlite:///{path}", key.read_bytes(), limits=Limits(releases=1)) as ledger:
+            with Ledger.open(f"sqlite:///{path}", key.read_bytes(), limits=allow(releases=1)) as ledger:
                 assert {ledger.spent(str(number)).lifetime_releases for number in range(400)} == {1}
                 with pytest.raises(Refused):
                     ledger.charge(Ask(["7"], Price(), "test", "second"))

@@ -23,8 +23,9 @@ SCRIPT = """
 import sys, time
 from uuid import uuid4
 from privee.gateway.ledger.api_keys import Keys
+from privee.gateway.budget.releases import Releases
 from privee.gateway.ledger.ledger import *
-with Ledger.open(sys.argv[1], b"k" * 32, limits=Limits(releases=1, window=3600)) as ledger:
+with Ledger.open(sys.argv[1], b"k" * 32, limits=Limits((Releases(1),), window=3600)) as ledger:
     keys = Keys(ledger.engine, ledger.chain_key, ledger.now)
     for line in sys.stdin:
         what, given = line.split()

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from privee.gateway.budget.price import UNIT
 from privee.gateway.ledger.ledger import Ledger, Limits, Price, Receipt, Refused
-from privee.gateway.ledger.limits import UNIT
-from tests.ledger_cases import KEY, ONE, Time, ask, output, releases, start
+from tests.ledger_cases import KEY, ONE, Time, allow, ask, output, releases, start
 from tests.ledger_fixtures import new_ledger, new_url, opening  # noqa: F401 - fixtures
 from tests.postgres_server import postgres, postgres_url  # noqa: F401 - fixtures
 
@@ -17,7 +17,8 @@ from tests.postgres_server import postgres, postgres_url  # noqa: F401 - fixture
 
 ENTITIES = "abc"
 PRICES = (ONE, Price(1, 300), Price(0, 700))
-LIMITS = Limits(releases=6, epsilon=2000, window=100)
+RELEASES, EPSILON = 6, 2000
+LIMITS = allow(RELEASES, EPSILON, window=100)
 STEPS = st.lists(
     st.one_of(
         st.lists(
@@ -56,7 +57,7 @@ class Model:
         after = {entity: self.counts(entity) for entity in paying}
         for entity in paying:
             after[entity] = [after[entity][0], after[entity][1] + price.releases, after[entity][2] + price.epsilon]
-        if any(count > LIMITS.releases or epsilon > LIMITS.epsilon for _, count, epsilon in after.values()):
+        if any(count > RELEASES or epsilon > EPSILON for _, count, epsilon in after.values()):
             return None
         self.spent |= after
         self.answered |= set(pairs or ())
@@ -129,8 +130,9 @@ def test_threads_that_repeat_one_release_pay_once(ledger):
 HAMMER = """
 import sys, threading
 from uuid import uuid4
+from privee.gateway.budget.releases import Releases
 from privee.gateway.ledger.ledger import *
-ledger, good = Ledger.open(sys.argv[1], b"k" * 32, limits=Limits(releases=50)), []
+ledger, good = Ledger.open(sys.argv[1], b"k" * 32, limits=Limits((Releases(50),))), []
 def hammer():
     try:
         while True:

@@ -11,8 +11,8 @@ from uuid import uuid4
 
 import pytest
 
+from privee.gateway.budget.price import Price
 from privee.gateway.ledger.ledger import Ask
-from privee.gateway.ledger.limits import Price
 from privee.gateway.ui.entry import FAILURES
 from privee.gateway.ui.examples import EXAMPLES
 from privee.gateway.ui.sessions import LIFE_SECONDS, MOST, Sessions

@@ -17,10 +17,10 @@ class Registry(Generic[T]):
 
     Args:
         kind: what they are, for messages, such as "defense".
-        entry_points: group under which other packages publish theirs.
+        entry_points: group under which other packages publish theirs; None if they cannot.
     """
 
-    def __init__(self, kind: str, entry_points: str) -> None:
+    def __init__(self, kind: str, entry_points: str | None = None) -> None:
         self.kind, self.entry_points = kind, entry_points
         self._known: dict[str, type[T]] = {}
         self._discovered = False
@@ -35,7 +35,7 @@ class Registry(Generic[T]):
 
     def known(self) -> dict[str, type[T]]:
         """All of them by name, those of other installed packages included."""
-        if not self._discovered:
+        if self.entry_points is not None and not self._discovered:
             from importlib.metadata import entry_points  # here: it would be a sixth of the time to import privee
 
             for point in entry_points(group=self.entry_points):

@@ -14,6 +14,7 @@ import torch
 from privee.defenses import Repeatable
 from privee.defenses.keys import read_key
 from privee.errors import SettingError
+from privee.gateway.budget.price import Price
 from privee.gateway.counting import Counter
 from privee.gateway.inference import Inference
 from privee.gateway.joint_model import JointModel, load_joint_model
@@ -21,7 +22,7 @@ from privee.gateway.ledger.api_keys import Keys
 from privee.gateway.ledger.audit_chain import Chain
 from privee.gateway.ledger.engine import is_sqlite
 from privee.gateway.ledger.ledger import Ledger, LedgerUnavailable
-from privee.gateway.ledger.limits import Limits, Price, limits_for
+from privee.gateway.ledger.limits import limits_for
 from privee.gateway.ledger.secrets import subkey
 from privee.gateway.parties.channel import PartyChannel, PartyHealth, Patience
 from privee.gateway.parties.tls import TlsFiles
@@ -177,17 +178,5 @@ def open_service(settings: GatewaySettings) -> Service:
     if strange:
         raise SettingError(f"this model has no party {strange[0]!r}; its parties are {', '.join(model.parties)}")
     key = read_key(settings.ledger_key)
-    return Service(settings, model, Ledger.open(settings.ledger_url, key, limits=_limits(settings, model)), key)
-
-
-def _limits(settings: GatewaySettings, model: JointModel) -> Limits:
-    return limits_for(
-        settings.defense,
-        len(model.classes),
-        releases=settings.releases,
-        within=settings.within,
-        probability=settings.probability,
-        epsilon=settings.epsilon,
-        delta=settings.delta,
-        window=settings.window,
-    )
+    limits = limits_for(settings.defense, len(model.classes), window=settings.window, **settings.budget)
+    return Service(settings, model, Ledger.open(settings.ledger_url, key, limits=limits), key)

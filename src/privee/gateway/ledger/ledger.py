@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from privee.errors import PriveeError
+from privee.gateway.budget.price import Price
 from privee.gateway.ledger import losses, opening, resets, views
 from privee.gateway.ledger.asks import Ask, OverQuota, Quote, Receipt, Refused
 from privee.gateway.ledger.clock import SteadyClock
@@ -18,7 +19,7 @@ from privee.gateway.ledger.counting import Counting
 from privee.gateway.ledger.engine import is_sqlite
 from privee.gateway.ledger.entities import hash_entities
 from privee.gateway.ledger.guard import Guard
-from privee.gateway.ledger.limits import Limits, Price
+from privee.gateway.ledger.limits import Limits
 from privee.gateway.ledger.mark import Tally
 from privee.gateway.ledger.secrets import Subkeys, subkeys
 from privee.gateway.ledger.settling import (
