@@ -29,15 +29,14 @@ from rich.table import Table
 
 from privee.data.datasets import load_dataset
 from privee.data.partition import Partition
-from privee.federation.admin import Admin, admin_of
-from privee.federation.job import write_job
-from privee.federation.local_kits import local_kits
-from privee.federation.project import create_project
-from privee.federation.running import run_job, wait_for_sites
-from privee.federation.settings import JobSettings
-from privee.federation.sources import dataset_source
-from privee.federation.tensors import Packing
-from privee.vfl import LocalFederation, make_models
+from privee.federation.kits.admin import Admin, admin_of
+from privee.federation.kits.policy import write_job
+from privee.federation.kits.project import create_project
+from privee.federation.kits.run import run_job, wait_for_sites
+from privee.federation.kits.start import local_kits
+from privee.federation.settings import JobSettings, dataset_source
+from privee.federation.wire.tensors import Packing
+from privee.vfl import JointModel, make_models
 from privee.vfl.joint_data import from_dataset
 from privee.vfl.training import TrainingSettings
 
@@ -58,7 +57,7 @@ def local_step(parties: int, batch: int, steps: int = 40) -> float:
     torch.set_num_threads(1)
     names, source = dataset_source("mnist", parties=parties)
     data = from_dataset(load_dataset("mnist"), Partition.from_dict(dict(source["partition"])))
-    joint = LocalFederation(data.columns, data.labels, *make_models("mlp", data.shapes, 10, 0))
+    joint = JointModel(data.columns, data.labels, *make_models("mlp", data.shapes, 10, 0))
     for learner in joint.learners.values():
         learner.start(1e-3)
     coordinator, gradients = joint.coordinator, dict.fromkeys(names)

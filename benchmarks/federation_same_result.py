@@ -25,14 +25,13 @@ from rich.table import Table
 
 from privee.data.datasets import load_dataset
 from privee.data.partition import Partition
-from privee.federation.admin import Admin, admin_of
-from privee.federation.assembling import assemble
-from privee.federation.job import write_job
-from privee.federation.local_kits import local_kits, parts_of
-from privee.federation.project import Project, create_project
-from privee.federation.running import run_job, wait_for_sites
-from privee.federation.settings import JobSettings
-from privee.federation.sources import dataset_source
+from privee.federation.kits.admin import Admin, admin_of
+from privee.federation.kits.policy import write_job
+from privee.federation.kits.project import Project, create_project
+from privee.federation.kits.run import run_job, wait_for_sites
+from privee.federation.kits.simulator import assemble
+from privee.federation.kits.start import local_kits, parts_of
+from privee.federation.settings import JobSettings, dataset_source
 from privee.vfl.experiment import train_run
 from privee.vfl.joint_data import from_dataset
 from privee.vfl.training import TrainingSettings

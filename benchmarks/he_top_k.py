@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 import privee
-from privee.defenses.encrypted import Evaluator, KeyHolder, Sender, plan, read_result
+from privee.baselines.he import Evaluator, KeyHolder, Sender, plan, read_result
 
 RESULTS = Path(__file__).parent / "results" / "he_top_k.json"
 RUNS = {2: 3, 10: 5, 100: 5, 1000: 1}

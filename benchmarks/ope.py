@@ -26,9 +26,9 @@ from rich.table import Table
 from scipy import stats
 
 import privee
-from privee.defenses import FrequencyHidingEncryption, FrequencyHidingState, OrderPreservingEncryption
-from privee.defenses.ope.cipher import OrderPreservingCipher
-from privee.defenses.ope.pooled_ranks import fit_scores
+from privee.baselines import FrequencyHidingEncryption, FrequencyHidingState, OrderPreservingEncryption
+from privee.baselines.ope.cipher import OrderPreservingCipher
+from privee.baselines.ope.frequency_hiding_encryption import fit_scores
 
 RESULTS = Path(__file__).parent / "results" / "ope.json"
 BARS = {10: 3.0, 100: 20.0, 1000: 100.0, 10_000: 500.0}

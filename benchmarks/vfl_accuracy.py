@@ -20,9 +20,8 @@ from privee.atomic import whole_file
 from privee.data.datasets import load_dataset
 from privee.vfl.experiment import partition_of, train_run
 from privee.vfl.joint_data import from_dataset
-from privee.vfl.presets import paper_settings
 from privee.vfl.runs import RunFolder
-from privee.vfl.training import TrainingSettings
+from privee.vfl.training import TrainingSettings, paper_settings
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "vfl_accuracy.json"

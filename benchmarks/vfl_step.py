@@ -20,14 +20,14 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor, nn
 
-from privee.vfl import LocalFederation, make_models
+from privee.vfl import JointModel, make_models
 
 RESULTS = Path(__file__).parent / "results" / "vfl_step.json"
 ROWS, CLASSES = 20_000, 10
 Step = Callable[[Tensor], object]
 
 
-def plain_step(joint: LocalFederation, *, fused: bool) -> Step:
+def plain_step(joint: JointModel, *, fused: bool) -> Step:
     bottoms = [party.learner.model.train() for party in joint.parties]
     top = joint.coordinator.learner.model.train()
     features, labels = [party._features for party in joint.parties], joint.parties[0]._labels
@@ -42,7 +42,7 @@ def plain_step(joint: LocalFederation, *, fused: bool) -> Step:
     return step
 
 
-def joint_step(joint: LocalFederation) -> Step:
+def joint_step(joint: JointModel) -> Step:
     for learner in joint.learners.values():
         learner.start(1e-4)
     state = {"gradients": dict.fromkeys(joint.coordinator.parties)}
@@ -54,11 +54,11 @@ def joint_step(joint: LocalFederation) -> Step:
     return step
 
 
-def make(kind: str, parties: int, width: int) -> LocalFederation:
+def make(kind: str, parties: int, width: int) -> JointModel:
     shapes = {f"p{k}": (width // parties,) for k in range(parties)}
     columns = {name: torch.rand(ROWS, *shape).numpy() for name, shape in shapes.items()}
     labels = torch.randint(CLASSES, (ROWS,)).numpy()
-    return LocalFederation(columns, labels, *make_models(kind, shapes, CLASSES, 0))
+    return JointModel(columns, labels, *make_models(kind, shapes, CLASSES, 0))
 
 
 def measure(kind: str, parties: int, width: int, batch: int, rounds: int = 15) -> dict[str, object]:

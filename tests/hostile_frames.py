@@ -5,7 +5,7 @@ import json
 import numpy as np
 from hypothesis import strategies as st
 
-from privee.gateway.parties.frames import MAX_ENTITIES, EmbedRequest
+from privee.party.wire import MAX_ENTITIES, EmbedRequest
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),

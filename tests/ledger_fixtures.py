@@ -8,7 +8,7 @@ Whoever imports `new_url` imports `postgres` and `postgres_url` of tests.postgre
 import pytest
 import sqlalchemy as sa
 
-from privee.gateway.ledger.engine import connect
+from privee.gateway.ledger.database import connect
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.schema import api_keys, audit_log
 from tests.ledger_cases import FIFTY, KEY

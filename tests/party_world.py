@@ -18,12 +18,12 @@ import pytest
 import torch
 
 from privee.data.datasets import load_dataset
-from privee.gateway.parties import issuing
-from privee.gateway.parties.certificates import init_certificates
-from privee.gateway.parties.channel import PartyChannel
-from privee.gateway.parties.errors import PartyError
-from privee.gateway.parties.tls import TlsFiles
+from privee.gateway.channel.party_channel import PartyChannel
 from privee.gateway.processes import ServerProcess, start_party
+from privee.party.errors import PartyError
+from privee.pki import authority
+from privee.pki.certificates import init_certificates
+from privee.pki.identity import TlsFiles
 from privee.vfl.experiment import open_run, partition_of, train_run
 from privee.vfl.joint_data import from_dataset, from_tables
 from privee.vfl.training import TrainingSettings
@@ -133,7 +133,7 @@ def make_shops(folder: Path) -> World:
 def old_certificate(certs: Path, party: str) -> None:
     """As older versions made them for parties: good for asking as well."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(issuing, "PARTY_PURPOSES", issuing.COORDINATOR_PURPOSES)
+        patch.setattr(authority, "PARTY_PURPOSES", authority.COORDINATOR_PURPOSES)
         init_certificates(certs, [party], [])
 
 

@@ -16,13 +16,12 @@ from sklearn.datasets import load_digits
 
 from privee.data.datasets import load_dataset
 from privee.data.partition import Partition
-from privee.federation.answering import Answering
-from privee.federation.assembling import assemble
-from privee.federation.coordination import coordinate
-from privee.federation.exchange import Exchange
-from privee.federation.settings import JobSettings, SiteSettings
-from privee.federation.site import Site
-from privee.federation.sources import dataset_source, table_source
+from privee.federation.coordinator.exchange import Exchange
+from privee.federation.coordinator.job_run import coordinate
+from privee.federation.kits.simulator import assemble
+from privee.federation.settings import JobSettings, SiteSettings, dataset_source, table_source
+from privee.federation.site.executor import NumberedReplies
+from privee.federation.site.site import Site
 from privee.vfl.experiment import Outcome, train_run
 from privee.vfl.joint_data import from_dataset
 from privee.vfl.runs import read_json
@@ -35,7 +34,7 @@ SESSION = b"0123456789abcdef"
 class Loop:
     """A post without a network; `tamper` may change what is delivered, or drop it by returning nothing."""
 
-    def __init__(self, doors: Mapping[str, Answering]) -> None:
+    def __init__(self, doors: Mapping[str, NumberedReplies]) -> None:
         self.doors = dict(doors)
         self.tamper: Callable[[str, bytes], list[bytes]] = lambda site, data: [data]
         self.crossed: list[tuple[str, bytes, bytes]] = []
@@ -49,9 +48,9 @@ class Loop:
         return replies
 
 
-def door_of(site: str, settings: SiteSettings) -> tuple[Site, Answering]:
+def door_of(site: str, settings: SiteSettings) -> tuple[Site, NumberedReplies]:
     made = Site(site, settings)
-    return made, Answering(made.handle, SESSION, made.packing)
+    return made, NumberedReplies(made.handle, SESSION, made.packing)
 
 
 def line_to(job: JobSettings, folder: Path, tables: Mapping[str, SiteSettings] | None = None) -> tuple[Exchange, Loop]:

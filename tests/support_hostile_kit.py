@@ -20,7 +20,7 @@ from nvflare.fuel.f3.cellnet.defs import CellChannel, MessageHeaderKey
 from nvflare.private.admin_defs import Message
 from nvflare.private.defs import new_cell_message
 
-from privee.federation.site import Site
+from privee.federation.site.site import Site
 from privee.vfl.messages import Embedding
 
 SECONDS, EVERY = 600.0, 0.1

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import privee
 from privee.cli.align import align_command
 from privee.data.alignment import ActiveAligner, PassiveAligner, align
-from privee.data.alignment.messages import Kind, Session, pack, unpack
+from privee.data.alignment.alignment_messages import Kind, Session, pack, unpack
 from privee.data.alignment.psi import SMALLEST_PIECE, PsiClient, PsiServer
 
 BANK = [f"customer-{i:06d}@bank.example" for i in range(40)]

@@ -17,17 +17,16 @@ from privee.attacks import (
     GradientInversion,
     GrnaGenerator,
     GrnaPaper,
-    JointModel,
     LearnedInversion,
     PriorInformed,
     RepeatedQuery,
     Watch,
+    WhiteBox,
     attack,
 )
-from privee.attacks import batches as batches_module
+from privee.attacks import descent as batches_module
 from privee.attacks import watch as watch_module
-from privee.attacks.guesses import mean_guess
-from privee.attacks.metrics import feature_mse
+from privee.attacks.metrics import feature_mse, mean_guess
 from tests.test_attacks import Case
 
 OWN, UNKNOWN, CLASSES = 6, 3, 5
@@ -52,7 +51,7 @@ class Small:
         return torch.tanh(own @ self.known) + unknown @ self.hidden
 
     def view(self, spec: str = U, queries: int = 2, draws: int = 0) -> AttackerView:
-        model = JointModel(self.logits, own_columns=OWN, unknown_columns=UNKNOWN, n_classes=CLASSES)
+        model = WhiteBox(self.logits, own_columns=OWN, unknown_columns=UNKNOWN, n_classes=CLASSES)
         defense, here = privee.defense(spec), slice(0, 40)
         scores = model.scores(self.own[here], self.truth[here]).numpy()
         releases = [defense.release(scores, draws=privee.seeded(draws, query)) for query in range(queries)]

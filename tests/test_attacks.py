@@ -15,21 +15,28 @@ from privee.attacks import (
     GradientInversion,
     GrnaGenerator,
     GrnaPaper,
-    JointModel,
     LearnedInversion,
     PriorInformed,
     RepeatedQuery,
+    WhiteBox,
     from_federation,
     known_attacks,
     paper_attack,
 )
 from privee.attacks import attack as make_attack
-from privee.attacks.guesses import mean_guess, regression_guess, uniform_guess
-from privee.attacks.metrics import attainable_protection, column_mse, feature_mse, guess_normalised
+from privee.attacks.metrics import (
+    attainable_protection,
+    column_mse,
+    feature_mse,
+    guess_normalised,
+    mean_guess,
+    regression_guess,
+    uniform_guess,
+)
 from privee.attacks.repeated_query import join_releases
 from privee.data.datasets import load_dataset
 from privee.data.partition import split_columns
-from privee.vfl import LocalFederation, TrainingSettings, make_models, train
+from privee.vfl import JointModel, TrainingSettings, make_models, train
 from privee.vfl.joint_data import from_dataset
 
 
@@ -39,7 +46,7 @@ class Case:
     def __init__(self) -> None:
         partition = split_columns(64, adversary_fraction=56 / 64, how="random", seed=1)
         data = from_dataset(load_dataset("digits"), partition)
-        joint = LocalFederation(data.columns, data.labels, *make_models("logistic", data.shapes, 10, 0))
+        joint = JointModel(data.columns, data.labels, *make_models("logistic", data.shapes, 10, 0))
         settings = TrainingSettings(epochs=40, batch_size=32, learning_rate=1e-2)
         train(joint.coordinator, joint.learners, torch.from_numpy(data.train), settings)
         self.model = from_federation(joint)
@@ -215,7 +222,7 @@ def test_the_white_box_is_the_trained_model(kind, shapes):
         f"p{k}": np.random.default_rng(k).random((5, *shape), dtype=np.float32) for k, shape in enumerate(shapes)
     }
     named = dict(zip(columns, shapes, strict=True))
-    joint = LocalFederation(columns, np.zeros(5, dtype=int), *make_models(kind, named, 3, 0))
+    joint = JointModel(columns, np.zeros(5, dtype=int), *make_models(kind, named, 3, 0))
     model = from_federation(joint)
     own, unknown = (torch.from_numpy(part.reshape(5, -1)).double() for part in columns.values())
     logits = model.logits(own, unknown.requires_grad_())
@@ -231,7 +238,7 @@ def marked_view(leak: str | None = None) -> tuple[AttackerView, np.ndarray]:
     rng = np.random.default_rng(5)
     columns = {"active": rng.random((40, 3)), "shop": rng.random((40, 2)), "clinic": rng.random((40, 2))}
     shapes = {name: x.shape[1:] for name, x in columns.items()}
-    joint = LocalFederation(columns, rng.integers(0, 4, 40), *make_models("logistic", shapes, 4, 0))
+    joint = JointModel(columns, rng.integers(0, 4, 40), *make_models("logistic", shapes, 4, 0))
     for learner in joint.learners.values():
         learner.model.double()
     train(joint.coordinator, joint.learners, torch.arange(40), TrainingSettings(epochs=2, batch_size=20))
@@ -316,16 +323,16 @@ def test_bad_views_are_named(case):
 def test_attacks_that_make_no_sense_say_why(case):
     view = case.view("none", adaptive=False)
     sizes = {"own_columns": 56, "unknown_columns": 8, "n_classes": 10}
-    stepped = JointModel(lambda own, unknown: (own[:, :10] + unknown[:, :1]).round().detach(), **sizes)
+    stepped = WhiteBox(lambda own, unknown: (own[:, :10] + unknown[:, :1]).round().detach(), **sizes)
     bare = AttackerView(view.own, stepped, view.releases, view.defense, adaptive=False)
     assert EquationSolving().why_not(bare) == "needs a logistic model"
     assert LearnedInversion().why_not(bare) == "needs auxiliary rows"
     assert GradientInversion().why_not(bare) == "the model is not differentiable"
     assert GradientInversion().why_not(view) is None
-    broken = JointModel(lambda own, unknown: own[:, :10] / 0, **sizes)
+    broken = WhiteBox(lambda own, unknown: own[:, :10] / 0, **sizes)
     with pytest.raises(privee.PriveeError, match="not finite"):
         broken.logits(view.own, torch.zeros(898, 8))
-    short = JointModel(lambda own, unknown: own[:, :9], **sizes)
+    short = WhiteBox(lambda own, unknown: own[:, :9], **sizes)
     with pytest.raises(privee.PriveeError, match="expected 10 classes"):
         short.logits(view.own, torch.zeros(898, 8))
 
@@ -333,7 +340,7 @@ def test_attacks_that_make_no_sense_say_why(case):
 def test_a_view_holds_a_public_copy_of_the_defense():
     defense = privee.OrderPreservingEncryption(seed=1)
     columns = torch.rand(4, 3, dtype=torch.float64)
-    model = JointModel(
+    model = WhiteBox(
         lambda own, unknown: own @ torch.ones(3, 2).double(), own_columns=3, unknown_columns=1, n_classes=2
     )
     releases = torch.from_numpy(defense.release(np.full((4, 2), 0.5)))[None]

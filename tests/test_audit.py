@@ -22,7 +22,7 @@ from privee.audit import (
     subject_from_entry,
 )
 from privee.audit.results import Finding
-from privee.audit.store import Store
+from privee.audit.saving import Store
 from privee.audit.task import guess_findings
 from privee.defenses import known_defenses
 from privee.errors import PriveeError

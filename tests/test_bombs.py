@@ -14,8 +14,8 @@ import pytest
 
 from privee.data.datasets.fetch import verified_bytes
 from privee.data.datasets.info import DataFile
-from privee.data.limits import VARIABLE, most_bytes
-from privee.data.parquet import read_bounded, unpacked
+from privee.data.files import read_bounded, unpacked
+from privee.data.files.limits import VARIABLE, most_bytes
 from privee.data.score_files import open_reader
 from privee.errors import PriveeError
 from privee.vfl.runs import RunFolder, read_json

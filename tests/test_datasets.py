@@ -17,9 +17,8 @@ import pytest
 from privee import PriveeError
 from privee.data.datasets import DataFile, Dataset, dataset_info, known_datasets, load_dataset, register, registry
 from privee.data.datasets.cifar import HUNDRED, TEN
-from privee.data.datasets.encode import one_hot, scale_to_unit
-from privee.data.datasets.search import cache_folder
-from privee.data.datasets.split import stratified_split
+from privee.data.datasets.load import cache_folder
+from privee.data.datasets.prepare import one_hot, scale_to_unit, stratified_split
 
 _FOLDER = os.environ.get("PRIVEE_DATA_DIR") or Path(__file__).parents[2] / "shared" / "data"
 SHARED = Path(_FOLDER).resolve()

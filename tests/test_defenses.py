@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import privee
-from privee.defenses import EncryptedTopK, FrequencyHidingEncryption, OrderPreservingEncryption
+from privee.baselines import EncryptedTopK, FrequencyHidingEncryption, OrderPreservingEncryption
 from privee.defenses.gaussian_noise import true_epsilon
 from privee.defenses.registry import DEFENSES
 from tests.conftest import softmax_rows

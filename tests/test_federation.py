@@ -9,18 +9,18 @@ import torch
 
 from privee.data.tables import ALIGNED
 from privee.errors import PriveeError
-from privee.federation import executor
-from privee.federation.allowing import GUARD
-from privee.federation.answering import Answering
-from privee.federation.assembling import assemble
-from privee.federation.coordination import coordinate
+from privee.federation.coordinator.exchange import Exchange
+from privee.federation.coordinator.job_run import coordinate
 from privee.federation.errors import SiteError, SiteLostError
-from privee.federation.exchange import Exchange
-from privee.federation.fitting import Fitting
-from privee.federation.frames import Failure, Frame, Note, decode, encode
-from privee.federation.serving import serve_kit
+from privee.federation.kits.policy import GUARD
+from privee.federation.kits.simulator import assemble
+from privee.federation.kits.start import serve_kit
 from privee.federation.settings import SiteSettings
-from privee.federation.tensors import Packing
+from privee.federation.site import executor
+from privee.federation.site.executor import NumberedReplies
+from privee.federation.wire.frames import Failure, Frame, Note, decode, encode
+from privee.federation.wire.reply_checks import ReplyChecks
+from privee.federation.wire.tensors import Packing
 from privee.vfl.experiment import train_run
 from privee.vfl.joint_data import from_tables
 from privee.vfl.messages import (
@@ -51,17 +51,17 @@ from tests.support_federation import (
 # --- each step once --------------------------------------------------------------------------------------------------
 
 
-def counting_door() -> tuple[Answering, list]:
+def counting_door() -> tuple[NumberedReplies, list]:
     handled = []
 
     def handle(content):
         handled.append(content)
         return Note("done", {"count": len(handled)})
 
-    return Answering(handle, SESSION), handled
+    return NumberedReplies(handle, SESSION), handled
 
 
-def ask(door: Answering, step: int, name: str = "work", session: bytes = SESSION):
+def ask(door: NumberedReplies, step: int, name: str = "work", session: bytes = SESSION):
     return decode(door.answer(encode(Frame(session, step, Note(name))))).content
 
 
@@ -83,7 +83,7 @@ def test_a_bug_at_a_site_tells_its_kind_and_no_value():
     def handle(content):
         raise RuntimeError("secret 42")
 
-    reply = ask(Answering(handle, SESSION), 1)
+    reply = ask(NumberedReplies(handle, SESSION), 1)
     assert isinstance(reply, Failure)
     assert "RuntimeError" in reply.words
     assert "42" not in reply.words
@@ -270,7 +270,7 @@ def watched(tmp_path, spoil=lambda party: None, **training):
             secrets.extend(t.numpy().ravel().copy() for t in site.party.learner.weights().values())
 
     exchange = Exchange(loop, SESSION)
-    exchange.fitting = Fitting(10, torch.float64)
+    exchange.fitting = ReplyChecks(10, torch.float64)
     coordinate(job, exchange, tmp_path / "c", on_step=look)
     secrets.extend(site.party._features.numpy().ravel() for site in sites)
     return np.intersect1d(crossed_numbers(loop), np.concatenate(secrets))

@@ -14,8 +14,8 @@ from hypothesis.extra import numpy as hnp
 
 from privee.errors import PriveeError
 from privee.federation.errors import FrameError
-from privee.federation.frames import Failure, Frame, Note, decode, encode
-from privee.federation.tensors import BYTE, FLOAT32, FLOAT64, HALF, Packing
+from privee.federation.wire.frames import Failure, Frame, Note, decode, encode
+from privee.federation.wire.tensors import BYTE, FLOAT32, FLOAT64, HALF, Packing
 from privee.vfl.messages import (
     Embedding,
     EmbeddingAndGradient,

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from privee.errors import PriveeError
-from privee.federation.frames import Content, Failure, Frame, Note, decode, encode
 from privee.federation.settings import SiteSettings
+from privee.federation.wire.frames import Content, Failure, Frame, Note, decode, encode
 from privee.version import __version__
 from privee.vfl.messages import Embedding, Logits, ReportRequest, Work
 from tests.support_federation import SESSION, digits_job, door_of

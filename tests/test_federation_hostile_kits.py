@@ -13,14 +13,13 @@ from nvflare.app_common.default_component_policy import DEFAULT_CLASS_ALLOW_LIST
 from nvflare.app_common.widgets.component_path_authorizer import ComponentPathAuthorizer
 
 from privee.errors import PriveeError
-from privee.federation.admin import admin_of
-from privee.federation.frames import Frame, Note, encode
-from privee.federation.guard import wrong_app, wrong_job
-from privee.federation.job import CONTROLLER, EXECUTOR, write_job
-from privee.federation.kits import prepare_kit
-from privee.federation.local_kits import local_kits
-from privee.federation.project import Project, create_project
-from privee.federation.running import follow_job, wait_for_sites
+from privee.federation.kits.admin import admin_of
+from privee.federation.kits.policy import CONTROLLER, EXECUTOR, write_job
+from privee.federation.kits.project import Project, create_project
+from privee.federation.kits.run import follow_job, wait_for_sites
+from privee.federation.kits.start import local_kits, prepare_kit
+from privee.federation.wire.frames import Frame, Note, encode
+from privee.federation.wire.guard import wrong_app, wrong_job
 from privee.vfl.runs import read_json, write_json
 from tests.support_federation import SESSION, digits_job, free_port
 from tests.support_hostile_kit import BENT, ordered, plant, zipped

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from privee.federation.answering import Answering
-from privee.federation.coordination import coordinate
+from privee.federation.coordinator.job_run import coordinate
 from privee.federation.errors import SiteError, SiteLostError
-from privee.federation.frames import Content, Failure, Frame, Note, decode, encode
+from privee.federation.site.executor import NumberedReplies
+from privee.federation.wire.frames import Content, Failure, Frame, Note, decode, encode
 from privee.vfl.messages import (
     Embedding,
     LogitGradient,
@@ -40,7 +40,7 @@ def warm(tmp_path_factory) -> None:
 class Bent:
     """An honest site whose answers to some requests are bent on the way out."""
 
-    def __init__(self, door: Answering, when: Callable[[Content], bool], bend: Bend, after: int = 0) -> None:
+    def __init__(self, door: NumberedReplies, when: Callable[[Content], bool], bend: Bend, after: int = 0) -> None:
         self._door, self._when, self._bend, self._left = door, when, bend, after
 
     def answer(self, data: bytes) -> bytes:

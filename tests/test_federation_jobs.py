@@ -14,15 +14,15 @@ from typer.testing import CliRunner
 from privee.cli.federation import app
 from privee.data.datasets import load_dataset
 from privee.data.partition import Partition
-from privee.federation import running
-from privee.federation.admin import Admin, admin_of
-from privee.federation.assembling import assemble
-from privee.federation.coordination import coordinate
+from privee.federation.coordinator.job_run import coordinate
 from privee.federation.errors import SiteLostError
-from privee.federation.job import write_job
-from privee.federation.local_kits import local_kits, parts_of
-from privee.federation.project import Project, create_project
-from privee.federation.running import OVER_SECONDS, run_job, wait_for_sites
+from privee.federation.kits import run
+from privee.federation.kits.admin import Admin, admin_of
+from privee.federation.kits.policy import write_job
+from privee.federation.kits.project import Project, create_project
+from privee.federation.kits.run import OVER_SECONDS, run_job, wait_for_sites
+from privee.federation.kits.simulator import assemble
+from privee.federation.kits.start import local_kits, parts_of
 from privee.vfl.experiment import train_run
 from privee.vfl.joint_data import from_dataset, from_tables
 from privee.vfl.runs import read_json, write_json
@@ -262,9 +262,9 @@ class SilentJob:
 
 @pytest.mark.parametrize(("last", "lost"), [({"phase": "training"}, "coordinator"), ({"outcome": {}}, None)])
 def test_a_job_that_falls_silent_is_given_up(tmp_path, monkeypatch, last, lost):
-    monkeypatch.setattr(running, "SILENT_SECONDS", 0.5)
-    monkeypatch.setattr(running, "EVERY", 0.05)
+    monkeypatch.setattr(run, "SILENT_SECONDS", 0.5)
+    monkeypatch.setattr(run, "EVERY", 0.05)
     admin = SilentJob([{"phase": "preparing"}, last])
-    state, _ = running.follow_job(admin, "x", tmp_path)
+    state, _ = run.follow_job(admin, "x", tmp_path)
     assert admin.aborted
     assert (state.get("lost"), "outcome" in state) == (lost, lost is None)

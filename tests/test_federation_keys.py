@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from privee.federation.project import create_project
+from privee.federation.kits.project import create_project
 from tests.support_federation import digits_job
 
 OTHERS = stat.S_IRWXG | stat.S_IRWXO

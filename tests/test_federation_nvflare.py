@@ -17,13 +17,12 @@ import torch
 import privee
 from privee.data.datasets import load_dataset
 from privee.data.partition import Partition
-from privee.federation.admin import admin_of
-from privee.federation.assembling import assemble
-from privee.federation.child import Child
-from privee.federation.kits import start_kit
-from privee.federation.local_kits import local_kits
-from privee.federation.project import ADMIN, Project, create_project
-from privee.federation.running import run_job
+from privee.federation.kits.admin import admin_of
+from privee.federation.kits.child import Child
+from privee.federation.kits.project import ADMIN, Project, create_project
+from privee.federation.kits.run import run_job
+from privee.federation.kits.simulator import assemble
+from privee.federation.kits.start import local_kits, start_kit
 from privee.gateway.demo import World, make_world
 from privee.gateway.processes import start_party
 from privee.vfl.experiment import open_run, train_run

@@ -21,7 +21,7 @@ from privee.cli.data import app
 from privee.data.datasets import DataFile, dataset_info, fetch_dataset, load_dataset, registry
 from privee.data.datasets import fetch as fetching
 from privee.data.datasets.fetch import download, download_files
-from privee.data.datasets.search import cache_folder
+from privee.data.datasets.load import cache_folder
 
 CONTENTS = bytes(range(256)) * 2000  # several chunks
 

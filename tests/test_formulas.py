@@ -7,11 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as arrow_parquet
 import pytest
 
-from privee.data.score_files.formulas import as_text
+from privee.data.files.formulas import as_text
 from privee.defenses import defense
-from privee.vfl.experiment import train_run
+from privee.vfl.experiment import predict, train_run
 from privee.vfl.joint_data import from_tables
-from privee.vfl.prediction import predict
 from tests.party_world import TINY, make_tables
 from tests.test_cli import run
 

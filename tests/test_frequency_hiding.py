@@ -10,10 +10,10 @@ import pytest
 import torch
 
 import privee
-from privee.defenses import FrequencyHidingEncryption, FrequencyHidingState
-from privee.defenses.ope import frequency_hiding_encryption
-from privee.defenses.ope.pooled_ranks import FEWEST_ROWS
-from privee.defenses.ope.search_tree import turns
+from privee.baselines import FrequencyHidingEncryption, FrequencyHidingState
+from privee.baselines.ope import frequency_hiding_encryption
+from privee.baselines.ope.frequency_hiding_encryption import FEWEST_ROWS
+from privee.baselines.ope.search_tree import turns
 from tests.conftest import softmax_rows
 
 KEY = bytes(range(32))

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import privee
-from privee.defenses import FrequencyHidingState
-from privee.defenses.ope.search_tree import spread, turns
+from privee.baselines import FrequencyHidingState
+from privee.baselines.ope.search_tree import spread, turns
 from tests.conftest import softmax_rows
 
 # Seeds are fixed, so the statistical tests always give the same answer; with other seeds each of their p-values would

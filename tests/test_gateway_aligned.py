@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from privee.data.alignment import align_files
-from privee.defenses.keys import read_key
+from privee.defenses.secret_keys import read_key
 from privee.errors import PriveeError
 from privee.gateway.demo import World
-from privee.gateway.ledger.files import key_file
 from privee.gateway.ledger.ledger import Ledger
-from privee.gateway.parties.description import PartyDescription
-from privee.gateway.parties.stores import Source, open_store
+from privee.gateway.ledger.private_files import key_file
 from privee.gateway.processes import ServerProcess, start_party
+from privee.party.stores import Source, open_store
 from privee.vfl.experiment import train_run
 from privee.vfl.joint_data import from_tables
+from privee.vfl.run_format import PartyDescription
 from tests.gateway_world import MODEL, body
 from tests.party_world import TINY
 
@@ -160,7 +160,7 @@ def test_a_newer_alignment_takes_the_place_of_the_runs(world, party, kind, tmp_p
 
 def test_a_database_is_not_asked_for_ids_that_are_not_aligned(world, monkeypatch):
     """Else the time it takes would tell whom the party knows."""
-    from privee.gateway.parties.sql_store import SqlStore
+    from privee.party.sql_store import SqlStore
 
     asked: list[str] = []
     find = SqlStore.find

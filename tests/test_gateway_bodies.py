@@ -10,7 +10,7 @@ import httpx
 import pytest
 from pydantic import ValidationError
 
-from privee.gateway.http import bodies
+from privee.gateway.http import problems
 from privee.gateway.http.problems import Denied
 from privee.gateway.http.protocol import InferRequest
 from tests.gateway_world import MODEL, body
@@ -91,9 +91,9 @@ def test_wide_and_deep_json_is_refused_unparsed(local, kind, monkeypatch):
 
 def test_values_are_counted_outside_of_texts():
     asked = json.dumps({"inputs": [{"data": ['a,b"[{', "\\", "c,,,,,,,,,,,,"]}]}).encode()
-    bodies.check_values(asked, 8)
+    problems.check_values(asked, 8)
     with pytest.raises(Denied, match="5 values"):
-        bodies.check_values(asked, 5)
+        problems.check_values(asked, 5)
 
 
 def test_as_many_values_as_the_settings_allow_are_taken(local, monkeypatch):
@@ -101,7 +101,7 @@ def test_as_many_values_as_the_settings_allow_are_taken(local, monkeypatch):
     count = local.service.settings.max_entities
     rows = {"name": "columns", "shape": [count, 32], "datatype": "FP32", "data": [[0.5] * 32] * count}
     query = {"inputs": [*body(*map(str, range(count)))["inputs"], rows]}
-    bodies.check_values(json.dumps(query).encode(), asyncio.run(local.service.most_values()))
+    problems.check_values(json.dumps(query).encode(), asyncio.run(local.service.most_values()))
 
 
 ALL_WRONG = {
@@ -122,4 +122,4 @@ def test_a_thousand_mistakes_cost_no_more_than_one(kind):
 
 
 def test_the_longest_reset_is_taken():
-    bodies.check_values(json.dumps({"entities": ["a,b"] * 100_000, "reason": "x"}).encode(), bodies.MOST_VALUES)
+    problems.check_values(json.dumps({"entities": ["a,b"] * 100_000, "reason": "x"}).encode(), problems.MOST_VALUES)

@@ -11,11 +11,10 @@ from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from privee.errors import PriveeError
-from privee.gateway.parties import issuing
-from privee.gateway.parties.addresses import Address
-from privee.gateway.parties.certificates import init_certificates, list_certificates
-from privee.gateway.parties.roles import party_name
-from privee.gateway.parties.tls import TlsFiles
+from privee.net import Address
+from privee.pki import authority
+from privee.pki.certificates import init_certificates, list_certificates
+from privee.pki.identity import TlsFiles, party_name
 from tests.party_world import old_certificate
 from tests.test_cli import good, run
 
@@ -155,7 +154,7 @@ def test_dates_are_checked(tmp_path, monkeypatch):
     init_certificates(tmp_path / "old", ["bank"], NAMES, days=-0.001)
     with pytest.raises(PriveeError, match=r"cert.pem expired on 20\d\d-\d\d-\d\d: move its folder away"):
         TlsFiles.from_folder(tmp_path / "old" / "bank").load()
-    monkeypatch.setattr(issuing, "SKEW", datetime.timedelta(days=-1))
+    monkeypatch.setattr(authority, "SKEW", datetime.timedelta(days=-1))
     init_certificates(tmp_path / "new", ["bank"], NAMES)
     with pytest.raises(PriveeError, match="clock right"):
         TlsFiles.from_folder(tmp_path / "new" / "bank").load()
@@ -192,10 +191,10 @@ def test_no_two_parties_share_a_name_in_certificates():
     names = [party_name(name) for name in dict.fromkeys(odd)]
     assert len({name.lower() for name in names}) == len(names)
     assert party_name("passive-1") == "passive-1.party.privee"
-    pair = issuing.new_key()
-    authority = issuing.Pair(issuing.make_authority(pair), pair)
+    pair = authority.new_key()
+    issuer = authority.Pair(authority.make_authority(pair), pair)
     for name in odd:
-        issuing.issue(authority, name, [])
+        authority.issue(issuer, name, [])
 
 
 @pytest.mark.parametrize(

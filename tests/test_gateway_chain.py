@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import privee
 from privee.gateway.ledger import audit_chain
-from privee.gateway.ledger.engine import connect
+from privee.gateway.ledger.database import connect
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.schema import audit_log
 from tests.ledger_fixtures import new_engine, new_postgres_ledger  # noqa: F401 - fixtures

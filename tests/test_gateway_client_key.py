@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from privee.client import AsyncClient, Client, GatewayError, calls
-from privee.client.address import check_address
+from privee.client.transport import check_address
 from privee.errors import PriveeError
 from tests.scripted_gateway import KEY, KINDS, Scripted, answer, ask, dropped, problem, released, use
 

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from privee.cli import app as cli
-from privee.defenses.keys import new_key
+from privee.defenses.secret_keys import new_key
 from privee.errors import PriveeError
 from privee.gateway.budget.price import Price
 from privee.gateway.ledger.clock import SteadyClock

@@ -23,7 +23,7 @@ from schemathesis.specs.openapi import checks as conformance
 
 from privee.cli import app as cli
 from privee.gateway.demo import MODEL, PARTIES, World, make_world
-from privee.gateway.http import observed, server
+from privee.gateway.http import middleware, server
 from privee.gateway.processes import ServerProcess
 from privee.vfl.experiment import open_run, train_run
 from privee.vfl.joint_data import from_tables
@@ -283,7 +283,7 @@ def test_a_body_without_end_is_cut_off(world):
                 connection.sendall(b"10000\r\n" + bytes(65536) + b"\r\n")
                 sent += 65536
         assert time.monotonic() - start < 15
-        assert sent < 8 * observed.LINGER_BYTES
+        assert sent < 8 * middleware.LINGER_BYTES
     client = world.client(timeout=20)
 
     def endless():
@@ -477,7 +477,7 @@ def test_slow_senders_are_cut_off(slow_senders):
     for name in ("slow_head", "silent"):
         assert server.HEAD_SECONDS - 1 < found[name].seconds < server.HEAD_SECONDS + 15, name
     assert found["slow_body"].status == 408
-    assert observed.BODY_SECONDS - 1 < found["slow_body"].seconds < observed.BODY_SECONDS + 15
+    assert middleware.BODY_SECONDS - 1 < found["slow_body"].seconds < middleware.BODY_SECONDS + 15
 
 
 def test_nothing_private_is_in_any_log_or_in_the_ledger(world, release_values):

@@ -12,9 +12,9 @@ import pytest
 
 from privee.defenses import LabelOnly, OrderedDP
 from privee.errors import PriveeError
+from privee.gateway.coordinator_model import load_coordinator_model
 from privee.gateway.demo import World, make_world
-from privee.gateway.joint_model import load_joint_model
-from privee.gateway.parties.server import PartyService
+from privee.party.server import PartyHandler
 from tests.gateway_world import body, infer
 from tests.local_gateway import Local
 from tests.red_team.lying_party import LyingParty
@@ -69,7 +69,7 @@ def test_a_defense_that_fails_has_told_something_and_is_charged(folders, tmp_pat
 def test_a_row_has_the_same_scores_in_any_company(folders):
     """Any other order of additions shows in the last bits: this fails if the top takes a batch as it comes."""
     for model, folder in folders.items():
-        joint = load_joint_model(World(folder).run)
+        joint = load_coordinator_model(World(folder).run)
         rng = np.random.default_rng(3)
         width = 64 if model == "mlp" else 10
         rows = {party: rng.normal(size=(200, width)).astype(np.float32) for party in joint.parties}
@@ -93,14 +93,14 @@ def test_a_repeatable_answer_is_the_same_in_any_company_and_charged_once(folders
 
 
 def test_readiness_is_asked_of_the_parties_once_for_all_who_wait(folders, tmp_path, monkeypatch):
-    asked, describe = [], PartyService._describe
+    asked, describe = [], PartyHandler._describe
 
     async def slow(self, frame, context):
         asked.append(self)
         await asyncio.sleep(0.3)
         return await describe(self, frame, context)
 
-    monkeypatch.setattr(PartyService, "_describe", slow)
+    monkeypatch.setattr(PartyHandler, "_describe", slow)
     with local(folders["logistic"], tmp_path) as (gateway, _, client):
         assert client.get("/v2/health/ready").status_code == 200
         time.sleep(1.1)  # the answer is remembered for a second

@@ -11,8 +11,8 @@ from privee.errors import PriveeError
 from privee.gateway.budget.price import CAP, UNIT
 from privee.gateway.budget.total_epsilon_advanced import TotalEpsilonAdvanced
 from privee.gateway.ledger import audit_chain, connections
-from privee.gateway.ledger.counting import Counting
-from privee.gateway.ledger.engine import connect
+from privee.gateway.ledger.charge_sql import Counting
+from privee.gateway.ledger.database import connect
 from privee.gateway.ledger.ledger import Ask, Ledger, Limits, Price, Receipt, Refused
 from privee.gateway.ledger.limits import fits, limits_for
 from privee.theory import composed_epsilon

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 import typer
 
 from privee.cli import app as application
-from privee.defenses.keys import read_key
+from privee.defenses.secret_keys import read_key
 from privee.gateway.ledger.api_keys import Keys
 from privee.gateway.ledger.ledger import Ask, Ledger, Limits, Price
 from tests.postgres_server import postgres, postgres_url  # noqa: F401 - fixtures

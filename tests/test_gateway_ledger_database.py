@@ -15,9 +15,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from privee.errors import PriveeError
-from privee.gateway.ledger import engine as engine_settings
-from privee.gateway.ledger import migrate
-from privee.gateway.ledger.engine import connect
+from privee.gateway.ledger import database as engine_settings
+from privee.gateway.ledger import opening as ledger_opening
+from privee.gateway.ledger.database import connect
 from privee.gateway.ledger.ledger import Ledger, LedgerUnavailable
 from privee.gateway.ledger.schema import metadata
 from tests.ledger_cases import FIFTY, KEY, ONE, ask, output, releases
@@ -237,7 +237,7 @@ def test_another_key_or_another_version_is_refused(url, monkeypatch):
         Ledger.open(url, b"short", limits=FIFTY)
     Ledger.upgrade(url)
     with monkeypatch.context() as patched:
-        patched.setattr(migrate, "head", lambda: "9998")
+        patched.setattr(ledger_opening, "head", lambda: "9998")
         with pytest.raises(PriveeError, match="run privee ledger upgrade"):
             Ledger.open(url, KEY, limits=FIFTY)
     run_all(url, "UPDATE alembic_version SET version_num = '9999'")
@@ -280,7 +280,7 @@ def test_migrations_make_exactly_the_tables_of_the_schema(url):
     engine = connect(url)
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
-        assert migrate.current(connection) == migrate.head()
+        assert ledger_opening.current(connection) == ledger_opening.head()
     engine.dispose()
 
 

@@ -13,9 +13,9 @@ from privee.errors import PriveeError
 from privee.gateway.budget.price import CAP, NOTHING, UNIT
 from privee.gateway.budget.total_epsilon_advanced import TotalEpsilonAdvanced
 from privee.gateway.budget.total_epsilon_basic import TotalEpsilonBasic
+from privee.gateway.ledger.charge_sql import Counting, is_over
 from privee.gateway.ledger.connections import Connections
-from privee.gateway.ledger.counting import Counting, is_over
-from privee.gateway.ledger.engine import connect
+from privee.gateway.ledger.database import connect
 from privee.gateway.ledger.ledger import Limits, Price, Receipt, Refused
 from privee.gateway.ledger.limits import fits, limits_for, remaining
 from tests.ledger_cases import ONE, Time, allow, ask

@@ -10,9 +10,10 @@ import pytest
 import sqlalchemy as sa
 
 from privee.errors import PriveeError
-from privee.gateway.ledger import audit_chain, guard, migrate
+from privee.gateway.ledger import audit_chain, losses
+from privee.gateway.ledger import opening as ledger_opening
 from privee.gateway.ledger.api_keys import Keys
-from privee.gateway.ledger.engine import connect
+from privee.gateway.ledger.database import connect
 from privee.gateway.ledger.ledger import Ledger, LedgerUnavailable, Limits, Refused
 from tests.ledger_cases import KEY, Time, allow, ask, releases, start
 from tests.ledger_fixtures import new_sqlite_url, opening  # noqa: F401 - fixtures
@@ -293,7 +294,7 @@ def test_a_ledger_without_a_mark_opens_after_an_upgrade(tmp_path, open_ledger):
     assert (tmp_path / "l.db-mark").exists()
     engine = connect(url)
     with engine.connect() as connection:
-        assert migrate.current(connection) == migrate.head()
+        assert ledger_opening.current(connection) == ledger_opening.head()
     engine.dispose()
 
 
@@ -301,7 +302,7 @@ def test_counts_do_not_stay_in_the_wal_file_alone(sqlite_url, open_ledger, tmp_p
     ledger = open_ledger(sqlite_url)
     ledger.charge(ask("a"))
     assert count_without_wal(tmp_path) == 0
-    monkeypatch.setattr(guard, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(losses, "CHECKPOINT_SECONDS", 0.0)
     ledger.charge(ask("a"))
     assert count_without_wal(tmp_path) == 2
 

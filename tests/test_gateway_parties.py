@@ -14,12 +14,11 @@ import torch
 from hypothesis import given, settings
 
 from privee.errors import PriveeError
-from privee.gateway.parties.channel import PartyChannel, Patience
-from privee.gateway.parties.errors import PartyError
-from privee.gateway.parties.frames import EmbedRequest
-from privee.gateway.parties.serving import ServeSettings, serve_party
-from privee.gateway.parties.stores import Source
-from privee.gateway.parties.wire import ABOUT, EMBED
+from privee.gateway.channel.party_channel import PartyChannel, PartyTimeouts
+from privee.party.errors import PartyError
+from privee.party.start import ServeSettings, serve_party
+from privee.party.stores import Source
+from privee.party.wire import ABOUT, EMBED, EmbedRequest
 from privee.vfl.experiment import open_run
 from privee.vfl.runs import RunFolder
 from tests.hostile_frames import NASTY, hostile_frames
@@ -262,7 +261,7 @@ def test_a_party_that_hangs_and_goes_on(world):
         assert health["passive-1"].seconds < 0.6 + SLACK
         return first, await channel.embeddings(["1"])
 
-    first, second = using(world.channel(world.digits(), patience=Patience(deadline=0.6)), work)
+    first, second = using(world.channel(world.digits(), patience=PartyTimeouts(deadline=0.6)), work)
     assert np.array_equal(first["passive-1"], second["passive-1"])
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import grpc
 import pytest
 
-from privee.gateway.parties import server
-from privee.gateway.parties.channel import PartyChannel, Patience
-from privee.gateway.parties.errors import PartyError
-from privee.gateway.parties.wire import ABOUT, EMBED
+from privee.gateway.channel.party_channel import PartyChannel, PartyTimeouts
+from privee.party import server
+from privee.party.errors import PartyError
+from privee.party.wire import ABOUT, EMBED
 from tests.party_world import World, grpc_channel, make_shops, old_certificate, person, using
 from tests.test_gateway_party_server import SlowStore, served
 
@@ -115,7 +115,7 @@ def test_a_party_takes_neither_calls_nor_memory_from_the_coordinator(world):
         held.open(HELD)
         for thread in threads:
             thread.start()
-        found = failures(world.channel({"bank": bank.address}, patience=Patience(deadline=10)), 2)
+        found = failures(world.channel({"bank": bank.address}, patience=PartyTimeouts(deadline=10)), 2)
         for thread in threads:
             thread.join(30)
         assert set(found) == {"answered"}

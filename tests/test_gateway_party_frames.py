@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privee.gateway.parties.frames import MAX_ENTITIES, About, EmbedReply, EmbedRequest, FrameError
+from privee.party.wire import MAX_ENTITIES, About, EmbedReply, EmbedRequest, FrameError
 from tests.hostile_frames import NASTY, hostile_frames
 
 finite = st.floats(-(2.0**59), 2.0**59, width=32)

@@ -12,15 +12,15 @@ import pytest
 import torch
 
 from privee.errors import PriveeError
-from privee.gateway.parties.addresses import Address
-from privee.gateway.parties.channel import PartyChannel, Patience
-from privee.gateway.parties.description import PartyDescription
-from privee.gateway.parties.errors import PartyError
-from privee.gateway.parties.frames import About
-from privee.gateway.parties.model import PartyModel
-from privee.gateway.parties.server import PartyServer, PartyService
-from privee.gateway.parties.stores import Found, MemoryStore, Source, open_store
+from privee.gateway.channel.party_channel import PartyChannel, PartyTimeouts
+from privee.net import Address
+from privee.party.errors import PartyError
+from privee.party.party_model import PartyModel
+from privee.party.server import PartyHandler, PartyServer
+from privee.party.stores import Found, MemoryStore, Source, open_store
+from privee.party.wire import About
 from privee.vfl.experiment import open_run
+from privee.vfl.run_format import PartyDescription
 from tests.party_world import SLACK, World, failure, person, world_without_processes  # noqa: F401 (a fixture)
 
 # What is served, and by what.
@@ -63,7 +63,7 @@ async def served(
     description = PartyDescription.read(folder)
     model = PartyModel(folder, description)
     about = About(party, model.weights, model.width, description.features, store.rows, "0")
-    service = PartyService(about, model, store, tls=tls)
+    service = PartyHandler(about, model, store, tls=tls)
     server = await PartyServer.start(service, Address.parse(listen), world.tls(party).load() if tls else None)
     try:
         yield server
@@ -190,7 +190,7 @@ def test_a_party_that_hangs_from_the_start(world):
     """It takes connections, and never says a word."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
-        channel = world.channel({"bank": address}, patience=Patience(deadline=0.5))
+        channel = world.channel({"bank": address}, patience=PartyTimeouts(deadline=0.5))
         error, seconds = failure(channel, [person(1)])
     assert (error.party, error.kind) == ("bank", "deadline")
     assert seconds < 0.5 + SLACK

@@ -10,11 +10,11 @@ import psycopg
 import pytest
 
 from privee.errors import PriveeError
-from privee.gateway.parties.description import PartyDescription
-from privee.gateway.parties.sql_store import SqlStore
-from privee.gateway.parties.stores import Source, open_store, read_preprocessing
 from privee.gateway.processes import start_party
+from privee.party.sql_store import SqlStore
+from privee.party.stores import Source, open_store, read_preprocessing
 from privee.vfl.experiment import open_run
+from privee.vfl.run_format import PartyDescription
 from tests.party_world import World, world_without_processes  # noqa: F401 (a fixture)
 from tests.postgres_server import postgres, postgres_url  # noqa: F401, RUF100 (fixtures)
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import grpc
 import pytest
 
-from privee.gateway.parties import issuing
-from privee.gateway.parties.certificates import init_certificates
-from privee.gateway.parties.tls import TlsFiles
+from privee.pki import authority
+from privee.pki.certificates import init_certificates
+from privee.pki.identity import TlsFiles
 from tests.party_world import World, failure, make_shops, person, using
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000040000000000")
@@ -165,7 +165,7 @@ def test_a_gateway_notices_that_a_partys_certificate_is_no_good(world, tmp_path,
             with monkeypatch.context() as patch:
                 days = -1 / 1440 if change == "days" else 1
                 if change == "purposes":
-                    patch.setattr(issuing, "PARTY_PURPOSES", issuing.COORDINATOR_PURPOSES[1:])
+                    patch.setattr(authority, "PARTY_PURPOSES", authority.COORDINATOR_PURPOSES[1:])
                 init_certificates(certs, ["shop"], [], days=days)
             with serving_with(certs / "shop") as address:
                 error, _ = failure(world.channel({"shop": address}), [person(1)])

@@ -101,7 +101,7 @@ def test_no_process_leaves_a_core_dump_or_lets_others_look_into_it(world):
         (line,) = [line for line in limits.splitlines() if line.startswith("Max core file size")]
         assert line.split()[4:6] == ["0", "0"]
     # Nor to a program (PR_GET_DUMPABLE is 3), which a limit of 0 does not stop.
-    ask = "from privee.gateway.logs import start_logging as s; s(); import ctypes; print(ctypes.CDLL(None).prctl(3))"
+    ask = "from privee.logs import start_logging as s; s(); import ctypes; print(ctypes.CDLL(None).prctl(3))"
     assert subprocess.check_output([sys.executable, "-c", ask]).split() == [b"0"]  # noqa: S603
 
 

@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 import torch
 
-from privee.gateway.parties.certificates import init_certificates
-from privee.gateway.parties.channel import PartyChannel, Patience
-from privee.gateway.parties.errors import PartyError
-from privee.gateway.parties.frames import EmbedReply
-from privee.gateway.parties.wire import ABOUT, EMBED
+from privee.gateway.channel.party_channel import PartyChannel, PartyTimeouts
+from privee.party.errors import PartyError
+from privee.party.wire import ABOUT, EMBED, EmbedReply
+from privee.pki.certificates import init_certificates
 from privee.vfl.experiment import open_run, train_run
 from privee.vfl.joint_data import from_tables
 from tests.hostile_frames import framed
@@ -109,7 +108,7 @@ def test_a_party_that_hangs_is_named_and_takes_nothing_from_the_next_request(wor
         assert {name: health[name].reachable for name in PARTIES} == {"bank": True, "shop": False, "insurer": True}
         return first, await channel.embeddings(SOME)
 
-    first, second = using(world.channel(addresses(world), patience=Patience(deadline=0.8)), work)
+    first, second = using(world.channel(addresses(world), patience=PartyTimeouts(deadline=0.8)), work)
     assert all(np.array_equal(first[name], second[name]) for name in PARTIES)
 
 
@@ -208,7 +207,7 @@ def test_a_party_that_lies_is_named_and_the_others_go_on(world, liar, how):
         assert {(type(answer), str(answer), answer.party) for answer in answers} == {(PartyError, words, "insurer")}
         return first, await channel.embeddings(SOME)
 
-    channel = world.channel(addresses(world, insurer=liar.address), patience=Patience(deadline=10))
+    channel = world.channel(addresses(world, insurer=liar.address), patience=PartyTimeouts(deadline=10))
     first, second = using(channel, work)
     assert all(np.array_equal(first[name], second[name]) for name in PARTIES)
 

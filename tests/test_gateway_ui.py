@@ -13,9 +13,8 @@ import pytest
 
 from privee.gateway.budget.price import Price
 from privee.gateway.ledger.ledger import Ask
-from privee.gateway.ui.entry import FAILURES
 from privee.gateway.ui.examples import EXAMPLES
-from privee.gateway.ui.sessions import LIFE_SECONDS, MOST, Sessions
+from privee.gateway.ui.sign_in import FAILURES, LIFE_SECONDS, MOST, Sessions
 from tests.local_gateway import Local, running_local, text_of, trained, visitor  # noqa: F401 (fixtures)
 
 NASTY = '<script>alert("x")</script>'

@@ -10,17 +10,16 @@ import pytest
 from typer.testing import CliRunner
 
 import privee
+from privee.baselines import EncryptedTopK
+from privee.baselines.he import clear
+from privee.baselines.he import top_k_defense as defense_module
+from privee.baselines.he.clear import simulate
+from privee.baselines.he.parameters import FLOOD
+from privee.baselines.he.planning import plan
+from privee.baselines.he.roles import Evaluator, KeyHolder, Sender
+from privee.baselines.he.seal import from_bytes, seal
+from privee.baselines.he.session import Session, encrypted_top_k, read_result
 from privee.cli.app import app
-from privee.defenses import EncryptedTopK
-from privee.defenses.encrypted import clear
-from privee.defenses.encrypted import top_k as defense_module
-from privee.defenses.encrypted.parameters import FLOOD
-from privee.defenses.encrypted.planning import plan
-from privee.defenses.encrypted.reading import read_result
-from privee.defenses.encrypted.roles import Evaluator, KeyHolder, Sender
-from privee.defenses.encrypted.seal import from_bytes, seal
-from privee.defenses.encrypted.session import Session, encrypted_top_k
-from privee.defenses.encrypted.simulation import simulate
 from tests.conftest import softmax_rows
 
 GAP = 1 / 1024
@@ -332,7 +331,7 @@ def test_importing_privee_loads_no_encryption():
 
 
 def test_a_release_shows_progress_and_its_parameters():
-    from privee.defenses.progress import watched
+    from privee.progress import watched
 
     seen = []
     defense = privee.defense("he-top-k:k=1,gap=0.0625")

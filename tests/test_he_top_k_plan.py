@@ -8,18 +8,22 @@ import pytest
 from numpy.polynomial import chebyshev
 
 import privee
-from privee.defenses import EncryptedTopK
-from privee.defenses.encrypted.circuit import polynomial, split
-from privee.defenses.encrypted.clear import ClearArithmetic
-from privee.defenses.encrypted.composite import Composite, is_order_keeping, sign_composite, step_composite
-from privee.defenses.encrypted.layout import Layout
-from privee.defenses.encrypted.parameters import MODULUS_LIMIT, Plan, place
-from privee.defenses.encrypted.planning import plan
-from privee.defenses.encrypted.primes import is_prime, primes_near
-from privee.defenses.encrypted.reading import read_result
-from privee.defenses.encrypted.remez import sign_series, step_series
-from privee.defenses.encrypted.seal import seal
-from privee.defenses.encrypted.session import encrypted_top_k
+from privee.baselines import EncryptedTopK
+from privee.baselines.he.circuit import polynomial, split
+from privee.baselines.he.clear import ClearArithmetic
+from privee.baselines.he.parameters import MODULUS_LIMIT, Layout, Plan, place
+from privee.baselines.he.planning import plan
+from privee.baselines.he.polynomials import (
+    Composite,
+    is_order_keeping,
+    sign_composite,
+    sign_series,
+    step_composite,
+    step_series,
+)
+from privee.baselines.he.primes import is_prime, primes_near
+from privee.baselines.he.seal import seal
+from privee.baselines.he.session import encrypted_top_k, read_result
 
 GAP = 1 / 1024
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privee
-from privee.defenses import OrderPreservingEncryption
-from privee.defenses.ope.bridge import straighten
+from privee.baselines import OrderPreservingEncryption
+from privee.baselines.ope.order_preserving import straighten
 from tests.conftest import softmax_rows
 
 STEPS = 2**24 - 1

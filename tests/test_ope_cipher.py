@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import privee
-from privee.defenses import OrderPreservingEncryption
-from privee.defenses.ope.cipher import OrderPreservingCipher
-from privee.defenses.ope.splitting import INVERT_UP_TO, _reaches, log_probability, lower_counts
+from privee.baselines import OrderPreservingEncryption
+from privee.baselines.ope.cipher import OrderPreservingCipher
+from privee.baselines.ope.splitting import INVERT_UP_TO, _reaches, log_probability, lower_counts
 
 # Keys and seeds are fixed, so the statistical tests always give the same answer; with other keys each of their p-values
 # would fall below this by chance with this probability.

@@ -12,16 +12,26 @@ import pytest
 from privee.cli import app
 from privee.data.partition import split_image
 from privee.errors import PriveeError
-from privee.paper import Bench, Case, Row, Value, find_result, load_outcome, measure, printed, results, save_outcome
-from privee.paper import attack_rows as attack_rows_module
-from privee.paper.agreement import compare
-from privee.paper.attack_rows import AttackResult
-from privee.paper.bench import Scores
-from privee.paper.by_rho import GrnaByRho
-from privee.paper.defenses import PRINTED_AS, PRIVEE_U, PRIVEE_U_AS_RELEASED, privee_u
-from privee.paper.printed import printed_tables
-from privee.paper.results import mean_interval, quartiles
-from privee.paper.timing import time_in_turn
+from privee.paper import (
+    Bench,
+    Case,
+    Row,
+    Value,
+    find_result,
+    known_results,
+    load_outcome,
+    measure_result,
+    printed,
+    save_outcome,
+)
+from privee.paper.measure import attack_rows as attack_rows_module
+from privee.paper.measure.agreement import compare
+from privee.paper.measure.attack_rows import AttackResult
+from privee.paper.measure.bench import Scores
+from privee.paper.outcomes import mean_interval, quartiles
+from privee.paper.printed import PRINTED_AS, PRIVEE_U, PRIVEE_U_AS_RELEASED, printed_tables, privee_u
+from privee.paper.results.by_rho import GrnaByRho
+from privee.paper.results.runtime import time_in_turn
 
 PUBLISHED = ("mnist", "cifar10", "cifar100", "drive", "adult")
 
@@ -53,7 +63,7 @@ def test_every_printed_table_has_a_result_that_shows_it() -> None:
     """A printed number that no result compares with would be left out quietly."""
     shown = {
         (entry.where["dataset"], value.value)
-        for result in results().values()
+        for result in known_results().values()
         if isinstance(result, AttackResult)
         for entry in result.entries("full")
         for value in entry.defenses.values()
@@ -82,12 +92,12 @@ def test_the_strengths_of_the_tables_are_the_attackers_share() -> None:
 
 
 def test_names_are_unique_and_unknown_ones_are_refused() -> None:
-    assert len({result.title for result in results().values()}) == len(results())
+    assert len({result.title for result in known_results().values()}) == len(known_results())
     with pytest.raises(PriveeError, match=r"no result called 'nothing'; there are runtime"):
         find_result("nothing")
 
 
-@pytest.mark.parametrize("name", [n for n, r in results().items() if isinstance(r, AttackResult)])
+@pytest.mark.parametrize("name", [n for n, r in known_results().items() if isinstance(r, AttackResult)])
 def test_attack_results_give_three_figures_for_both_attackers(name: str, bench: Bench, small: None) -> None:
     result = find_result(name)
     assert isinstance(result, AttackResult)
@@ -161,7 +171,7 @@ def test_accuracy_does_not_change_where_the_leading_class_stays(bench: Bench) ->
 
 
 def test_outcomes_survive_their_file(tmp_path: Path, bench: Bench) -> None:
-    outcome = measure(find_result("baseline-accuracy"), bench)
+    outcome = measure_result(find_result("baseline-accuracy"), bench)
     files = save_outcome(outcome, tmp_path)
     assert json.dumps(load_outcome(files["json"]).as_dict()) == json.dumps(outcome.as_dict())
     files["json"].write_text("{}")
@@ -250,9 +260,9 @@ def test_timing_sees_which_call_is_slower() -> None:
 
 
 def test_run_times_without_encryption(bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("privee.paper.runtime_encrypted.find_spec", lambda name: None)
-    monkeypatch.setattr("privee.paper.runtime.CLASSES", (10,))
-    outcome = measure(find_result("runtime"), bench)
+    monkeypatch.setattr("privee.paper.results.runtime.find_spec", lambda name: None)
+    monkeypatch.setattr("privee.paper.results.runtime.CLASSES", (10,))
+    outcome = measure_result(find_result("runtime"), bench)
     (left_out,) = [row for row in outcome.rows if row.where["defense"].startswith("he-top-k")]
     assert (left_out.measured, left_out.note) == ({}, "not run: pip install 'privee[baselines]'")
     assert outcome.account.agrees is True
@@ -265,7 +275,7 @@ def test_run_times_without_encryption(bench: Bench, monkeypatch: pytest.MonkeyPa
 def test_list(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["privee", "paper", "list", "--json"])
     assert app.run() == 0
-    assert [row["name"] for row in json.loads(capsys.readouterr().out)] == list(results())
+    assert [row["name"] for row in json.loads(capsys.readouterr().out)] == list(known_results())
 
 
 def test_an_unknown_result_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

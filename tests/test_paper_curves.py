@@ -8,17 +8,28 @@ import pytest
 import torch
 from scipy import stats
 
-from privee.attacks import AttackerView, JointModel
+from privee.attacks import AttackerView, WhiteBox
 from privee.attacks.repeated_query import join_releases
 from privee.audit.curves import QUERIES, REPEATS
 from privee.defenses import PriveeU, PriveeUPlus
-from privee.paper import Bench, measure
-from privee.paper import repeated_queries as module
-from privee.paper.repeated_estimates import ESTIMATORS, chance_of_as_many, chance_of_miss, errors_after
-from privee.paper.repeated_queries import FALSE_ALARM, RepeatedQueries, RepeatedQueriesEverywhere, records_for
-from privee.paper.repeated_rows import count_misses, curve_rows
-from privee.paper.results import Value, outcome_from_dict
-from privee.paper.worked_example import example_row
+from privee.paper import Bench, measure_result
+from privee.paper.measure.repeated_rows import (
+    ESTIMATORS,
+    chance_of_as_many,
+    chance_of_miss,
+    count_misses,
+    curve_rows,
+    errors_after,
+)
+from privee.paper.outcomes import Value, outcome_from_dict
+from privee.paper.results import repeated_query_curves as module
+from privee.paper.results.repeated_query_curves import (
+    FALSE_ALARM,
+    RepeatedQueries,
+    RepeatedQueriesEverywhere,
+    example_row,
+    records_for,
+)
 from privee.randomness import seeded
 from privee.theory import minimum_estimate
 from tests.conftest import softmax_rows
@@ -35,7 +46,7 @@ def bench(tmp_path_factory):
 def test_estimators_are_those_of_theory_and_of_the_attack(defense):
     vector = softmax_rows(1, 6, 2.0, seed=4)[0]
     releases = defense.release(np.tile(vector, (5 * 7, 1)), draws=seeded(1)).reshape(5, 7, 6)
-    model = JointModel(lambda own, unknown: own.repeat(1, 6), own_columns=1, unknown_columns=1, n_classes=6)
+    model = WhiteBox(lambda own, unknown: own.repeat(1, 6), own_columns=1, unknown_columns=1, n_classes=6)
     view = AttackerView(torch.zeros(5, 1), model, torch.from_numpy(releases.swapaxes(0, 1).copy()), defense, True)
     for name, estimate in ESTIMATORS.items():
         assert np.allclose(estimate(releases, defense), join_releases(view, name).numpy(), rtol=1e-12, atol=1e-14)
@@ -109,7 +120,7 @@ def test_every_number_of_queries_has_draws_of_its_own():
 
 
 def test_repeated_queries_on_digits(bench):
-    outcome = measure(RepeatedQueries(), bench)
+    outcome = measure_result(RepeatedQueries(), bench)
     assert len(outcome.rows) == 4 * len(QUERIES) + 1
     assert outcome.account.agrees is True
     assert "0.0633 and 0.0458" in outcome.account.printed
@@ -135,7 +146,7 @@ def test_an_account_that_does_not_agree(bench):
 
 def test_more_estimators_and_privee_u_plus(bench, monkeypatch):
     monkeypatch.setitem(module.MOST_RECORDS, "quick", 3)
-    outcome = measure(RepeatedQueriesEverywhere(), bench)
+    outcome = measure_result(RepeatedQueriesEverywhere(), bench)
     assert {row.where["defense"] for row in outcome.rows} == set(module.ALL_DEFENSES)
     assert {row.where["records"] for row in outcome.rows} == {3}
     assert count_misses(outcome.rows)[2] > FALSE_ALARM

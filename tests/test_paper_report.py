@@ -11,21 +11,23 @@ from matplotlib.text import Text
 
 from privee.defenses import PriveeU, PriveeUPlus
 from privee.errors import PriveeError
-from privee.paper import Account, Bench, Outcome, Row, Value, load_outcome, measure, results, save_outcome
-from privee.paper.contradictions import (
+from privee.paper import Account, Bench, Outcome, Row, Value, known_results, load_outcome, measure_result, save_outcome
+from privee.paper.measure.contradictions import (
     above_any_guess,
     beyond_reach,
+    confident_residual,
+    largest_residual,
+    largest_undefended,
     met_as,
     printed_figures,
     rises_with_rho,
     two_values,
 )
-from privee.paper.diagrams import Diagrams, draw, workflow_rows
-from privee.paper.report import page as whole_page
-from privee.paper.report import write_report
-from privee.paper.report_tables import tables
-from privee.paper.residual_bound import confident_residual, largest_residual, largest_undefended
-from privee.paper.workflow import observe
+from privee.paper.measure.workflow import observe
+from privee.paper.report.markdown import page as whole_page
+from privee.paper.report.markdown import write_report
+from privee.paper.report.markdown_tables import tables
+from privee.paper.results.diagrams import Diagrams, draw, workflow_rows
 from privee.randomness import seeded
 from privee.vfl import messages, party
 from privee.vfl.coordinator import Coordinator
@@ -148,7 +150,7 @@ def folder(tmp_path_factory):
         for k in range(40)
     ]
     found = tmp_path_factory.mktemp("report") / "results"
-    for outcome in (attack_outcome(), made("baseline-accuracy", plain), measure(Diagrams(), BENCH)):
+    for outcome in (attack_outcome(), made("baseline-accuracy", plain), measure_result(Diagrams(), BENCH)):
         save_outcome(outcome, found)
     return found
 
@@ -161,13 +163,13 @@ def page(folder):
 def test_the_overview_names_every_result(page):
     text = page.read_text()
     overview = text[text.index("## Overview") : text.index("## Printed")]
-    for name, result in results().items():
+    for name, result in known_results().items():
         (line,) = [line for line in overview.splitlines() if re.match(rf"\| \[?{re.escape(name)}[\] ]", line)]
         assert result.source in line
         measured_here = name in {"grna-50", "baseline-accuracy", "diagrams"}
         assert ("not run here" in line) != measured_here
     assert "| 16 figures called feature MSE | within 15% of our confidence residual: 16 (" in overview
-    assert f"Of {len(results())} results, 3 were measured here" in text
+    assert f"Of {len(known_results())} results, 3 were measured here" in text
 
 
 def test_the_report_judges_by_the_rows_whatever_was_said_when_they_were_measured(page):
@@ -277,7 +279,7 @@ def shown(figure) -> set[str]:
 
 
 def test_diagrams_agree_and_show_every_message():
-    outcome = measure(Diagrams(), BENCH)
+    outcome = measure_result(Diagrams(), BENCH)
     assert outcome.account.agrees is True
     seen = {row.where["what"] for row in outcome.rows}
     pipelined = {"WorkAndLogits", "EmbeddingAndGradient"}  # pairs of the others; the paper does not overlap steps
@@ -311,7 +313,7 @@ def test_a_role_without_its_method_cannot_be_drawn(monkeypatch):
 
 
 def test_an_account_of_diagrams_that_does_not_agree():
-    rows = measure(Diagrams(), BENCH).rows
+    rows = measure_result(Diagrams(), BENCH).rows
     aside = dataclasses.replace(rows[0], where={**rows[0].where, "from": "PassiveParty", "to": "ActiveParty"})
     assert Diagrams().account([*rows, aside]).agrees is False
     features = dataclasses.replace(rows[-7], where={**rows[-7].where, "what": "Features"})
@@ -325,7 +327,7 @@ def test_an_account_of_diagrams_that_does_not_agree():
 
 
 def test_words_lie_on_the_page_and_beside_each_other():
-    figure = draw(measure(Diagrams(), BENCH).rows)
+    figure = draw(measure_result(Diagrams(), BENCH).rows)
     figure.canvas.draw()
     boxes = [t.get_window_extent() for t in figure.findobj(Text) if t.get_text() and t.get_visible()]
     assert figure.bbox.width == 1000

@@ -6,19 +6,21 @@ import numpy as np
 import pytest
 
 from privee.defenses import defense
-from privee.paper import Bench, students
-from privee.paper.calibrated_tasks import (
+from privee.paper import Bench
+from privee.paper.printed import PRINTED_AS, PRIVEE_U, PRIVEE_U_PLUS
+from privee.paper.results import calibrated_tasks
+from privee.paper.results.calibrated_tasks import (
     FRACTIONS,
     READINGS,
     CalibratedTasks,
     TaskData,
     as_it_stands,
+    distil,
     read,
+    student_accuracy,
     task_data,
     task_rows,
 )
-from privee.paper.defenses import PRINTED_AS, PRIVEE_U, PRIVEE_U_PLUS
-from privee.paper.students import distil, student_accuracy
 from privee.randomness import seeded
 from privee.scores.calibration import calibration_error
 from tests.conftest import softmax_rows
@@ -34,7 +36,7 @@ def data(tmp_path_factory) -> TaskData:
 @pytest.fixture(scope="module")
 def rows(data):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(students, "STEPS", 100)
+        patch.setattr(calibrated_tasks, "STEPS", 100)
         return task_rows(data, ("none", NOISY, PRIVEE_U, "ranking-only"), seeds=2)
 
 
@@ -76,7 +78,7 @@ def test_a_student_learns_what_it_is_taught(data):
 
 
 def test_the_same_seed_gives_the_same_student(data, monkeypatch):
-    monkeypatch.setattr(students, "STEPS", 20)
+    monkeypatch.setattr(calibrated_tasks, "STEPS", 20)
     first, again, other = (distil(data.own_train, data.train, seed)[0].weight for seed in (0, 0, 1))
     assert first.equal(again)
     assert not first.equal(other)
@@ -120,7 +122,7 @@ def test_noise_costs_accuracy_and_the_ranking_alone_costs_calibration(rows):
 
 def test_members_have_draws_of_their_own(data, monkeypatch):
     """Averaging three equal models behind independent noise helps; with shared draws it would not."""
-    monkeypatch.setattr(students, "STEPS", 1)
+    monkeypatch.setattr(calibrated_tasks, "STEPS", 1)
     alike = dataclasses.replace(data, members=(data.test,) * 3)
     alone = dataclasses.replace(alike, members=(data.test,))
     many, single = (one(task_rows(some, (NOISY,), seeds=2), NOISY)["ensemble_accuracy"] for some in (alike, alone))

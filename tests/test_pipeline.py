@@ -11,8 +11,8 @@ from torch.nn import functional
 from privee.data.datasets import load_dataset
 from privee.data.partition import Partition
 from privee.errors import PriveeError
-from privee.federation.coordination import coordinate
-from privee.vfl import LocalFederation, make_models
+from privee.federation.coordinator.job_run import coordinate
+from privee.vfl import JointModel, make_models
 from privee.vfl.experiment import train_run
 from privee.vfl.joint_data import from_dataset
 from privee.vfl.messages import Work, WorkAndLogits
@@ -23,25 +23,25 @@ from tests.support_federation import digits_job, line_to, same_as_local
 RATE, SHAPES = 0.01, {"bank": (5,), "shop": (4,), "phone": (3,)}
 
 
-def small(tap=None) -> LocalFederation:
+def small(tap=None) -> JointModel:
     """Three parties, 60 records, three classes, in double precision."""
     random = np.random.default_rng(3)
     columns = {name: random.random((60, *shape)) for name, shape in SHAPES.items()}
     bottoms, top = make_models("mlp", SHAPES, 3, 1)
     bottoms = {name: module.double() for name, module in bottoms.items()}
-    joint = LocalFederation(columns, random.integers(0, 3, 60), bottoms, top.double(), tap=tap)
+    joint = JointModel(columns, random.integers(0, 3, 60), bottoms, top.double(), tap=tap)
     for learner in joint.learners.values():
         learner.start(RATE)
     return joint
 
 
-def run(joint: LocalFederation, batches) -> None:
+def run(joint: JointModel, batches) -> None:
     reports = list(pipelined_epoch(joint.coordinator, batches))
     assert reports[:-1] == [None] * len(batches)
     assert reports[-1].rows == sum(map(len, batches))
 
 
-def written_out(joint: LocalFederation, batches) -> dict[str, dict[str, torch.Tensor]]:
+def written_out(joint: JointModel, batches) -> dict[str, dict[str, torch.Tensor]]:
     """The same algorithm without roles or messages: gradients at the weights of then, steps from those of now."""
     now = {party.name: copy.deepcopy(party.learner.model).train() for party in joint.parties}
     top = copy.deepcopy(joint.coordinator.learner.model).train()

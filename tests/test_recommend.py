@@ -12,8 +12,8 @@ from scipy.special import softmax
 import privee
 from privee.audit import Grid, run_grid, subject_from_arrays
 from privee.audit.recommend import Effort, Wishes, candidates, recommend
+from privee.audit.recommend.choice import TOP_GAP, TOP_SHARE
 from privee.audit.recommend.evidence import model_ground, synthetic_ground
-from privee.audit.recommend.limits import TOP_GAP, TOP_SHARE
 from privee.audit.recommend.rules import EPSILONS, NOT_PROTECTIVE
 from privee.cli import recommend as command
 from privee.errors import PriveeError

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import privee
-from privee.attacks import AttackerView, JointModel
-from privee.attacks.logs import centred
+from privee.attacks import AttackerView, WhiteBox
+from privee.attacks.log_scores import centred
 from privee.attacks.metrics import feature_mse
 from privee.attacks.repeated_query import join_releases
 from tests.conftest import softmax_rows
@@ -21,7 +21,7 @@ class Case:
         self.weights = torch.from_numpy(rng.normal(size=(10, 10)))
         self.own, self.truth = (torch.from_numpy(rng.random((rows, n))) for n in (6, 4))
         sizes = {"own_columns": 6, "unknown_columns": 4, "n_classes": 10}
-        self.model = JointModel(lambda a, b: torch.cat([a, b], 1) @ self.weights.T, weights=self.weights, **sizes)
+        self.model = WhiteBox(lambda a, b: torch.cat([a, b], 1) @ self.weights.T, weights=self.weights, **sizes)
         self.entities = range(rows)
         self.scores = self.scores_of(self.own)
 

@@ -15,9 +15,9 @@ from PIL import Image
 
 import privee
 from privee.audit.report import render_report, write_report
+from privee.audit.report.number_format import NO_BREAK
 from privee.audit.report.table import attack_table
 from privee.audit.report.tradeoff import tradeoff_chart
-from privee.audit.report.words import NO_BREAK
 from privee.audit.results import Audit, Best, Card, Estimate, Finding
 from tests.browser import PROBLEMS, Visit, real_browser
 from tests.made_audits import make_audit

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from privee.audit.report.labels import Box, Point, place_labels
+from privee.audit.report.label_placement import Box, Point, place_labels
 from privee.audit.report.pictures import DARK, HIDDEN, LIGHT, panels
 from tests.made_audits import DEFENSES, _shown, make_audit
 

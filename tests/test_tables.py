@@ -15,15 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privee
-from privee.data.tables import (
-    Labels,
-    PartyTable,
-    Preprocessing,
-    files,
-    fit_labels,
-    fit_preprocessing,
-    read_party_table,
-)
+from privee.data.files import arrow
+from privee.data.tables import Labels, PartyTable, Preprocessing, fit_labels, fit_preprocessing, read_party_table
 from privee.data.tables.encoders import NumericColumn
 
 
@@ -126,7 +119,7 @@ def test_a_quote_inside_a_cell_is_no_damage(tmp_path):
 
 
 def test_cells_with_line_ends_across_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "CSV_BLOCK", 128)
+    monkeypatch.setattr(arrow, "CSV_BLOCK", 128)
     rows = "".join(f'{k:03},"first\nsecond {k}"\n' for k in range(200))
     table = read_party_table(_csv(tmp_path, "id,t\n" + rows), id_column="id")
     assert table.ids == tuple(f"{k:03}" for k in range(200))

@@ -6,15 +6,7 @@ import torch
 from torch import nn
 
 import privee
-from privee.vfl import (
-    ActiveParty,
-    ConcatTop,
-    LocalChannel,
-    LocalFederation,
-    PassiveParty,
-    TrainingSettings,
-    make_models,
-)
+from privee.vfl import ActiveParty, ConcatTop, JointModel, LocalChannel, PassiveParty, TrainingSettings, make_models
 from privee.vfl.messages import Embedding, LogitGradient, Logits, Report, ReportRequest, Work
 from privee.vfl.models import ARCHITECTURES
 from privee.vfl.seeds import batches, build
@@ -31,18 +23,18 @@ def parts(parties: int, rows: int = 60, width: int = 3, seed: int = 0) -> tuple[
     return columns, total.argmax(axis=1)
 
 
-def federation(kind: str, parties: int, seed: int = 0, **more) -> LocalFederation:
+def federation(kind: str, parties: int, seed: int = 0, **more) -> JointModel:
     columns, labels = parts(parties)
     bottoms, top = make_models(kind, {name: x.shape[1:] for name, x in columns.items()}, CLASSES, seed)
-    return LocalFederation(columns, labels, {k: m.double() for k, m in bottoms.items()}, top.double(), **more)
+    return JointModel(columns, labels, {k: m.double() for k, m in bottoms.items()}, top.double(), **more)
 
 
-def run(joint: LocalFederation, **settings) -> dict[str, torch.Tensor]:
+def run(joint: JointModel, **settings) -> dict[str, torch.Tensor]:
     train(joint.coordinator, joint.learners, torch.arange(joint.rows), TrainingSettings(**settings))
     return weights(joint)
 
 
-def weights(joint: LocalFederation) -> dict[str, torch.Tensor]:
+def weights(joint: JointModel) -> dict[str, torch.Tensor]:
     return {f"{r}.{k}": t.clone() for r, learner in joint.learners.items() for k, t in learner.weights().items()}
 
 
@@ -74,7 +66,7 @@ class Recorder:
             self.rows.append(rows)
 
 
-def assert_nothing_private_crossed(joint: LocalFederation, seen: Recorder, secrets: list[np.ndarray]) -> None:
+def assert_nothing_private_crossed(joint: JointModel, seen: Recorder, secrets: list[np.ndarray]) -> None:
     """Private numbers are recognised by their exact values: random doubles do not meet by chance."""
     assert seen.kinds <= {Work, Embedding, Logits, LogitGradient, ReportRequest, Report}
     crossed, private = (np.unique(np.concatenate(found)) for found in (seen.floats, secrets))
@@ -84,7 +76,7 @@ def assert_nothing_private_crossed(joint: LocalFederation, seen: Recorder, secre
     assert all(torch.isin(rows, allowed).all() for rows in seen.rows)
 
 
-def secrets_of(joint: LocalFederation) -> list[np.ndarray]:
+def secrets_of(joint: JointModel) -> list[np.ndarray]:
     """Every feature and every parameter of every role, as it is now."""
     tensors = [party._features for party in joint.parties] + list(weights(joint).values())
     return [tensor.numpy().ravel() for tensor in tensors]
@@ -124,7 +116,7 @@ def test_the_recorder_would_notice_a_leak():
         columns, labels = parts(2)
         bottoms, top = make_models("mlp", dict.fromkeys(columns, (3,)), CLASSES, 0)
         mixed = {"party-0": bottoms["party-0"].double(), "party-1": Careless(what)}
-        joint = LocalFederation(columns, labels, mixed, top.double(), tap=seen)
+        joint = JointModel(columns, labels, mixed, top.double(), tap=seen)
         secrets = secrets_of(joint)
         for _ in range(20):
             joint.scores()
@@ -138,7 +130,7 @@ def test_labels_cross_only_as_gradients_at_the_logits():
     columns, _ = parts(2, rows=30)
     labels = np.full(30, 99)
     bottoms, top = make_models("logistic", dict.fromkeys(columns, (3,)), 100, 0)
-    joint = LocalFederation(columns, labels, {k: m.double() for k, m in bottoms.items()}, top, tap=seen)
+    joint = JointModel(columns, labels, {k: m.double() for k, m in bottoms.items()}, top, tap=seen)
     run(joint, epochs=2, batch_size=10)
     assert 99 not in {int(v) for rows in seen.rows for v in rows}
 
@@ -186,7 +178,7 @@ def test_own_modules_work_through_the_same_interface():
     columns, labels = parts(2)
     bottoms = {name: nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Dropout(0.1)) for name in columns}
     single = {name: x.astype(np.float32) for name, x in columns.items()}
-    joint = LocalFederation(single, labels, bottoms, ConcatTop(nn.Linear(10, CLASSES)))
+    joint = JointModel(single, labels, bottoms, ConcatTop(nn.Linear(10, CLASSES)))
     before = weights(joint)
     run(joint, epochs=2, batch_size=16)
     assert not same(before, weights(joint))
@@ -261,13 +253,13 @@ def test_bad_input_is_named():
     columns, labels = parts(2)
     bottoms, top = make_models("logistic", dict.fromkeys(columns, (3,)), CLASSES, 0)
     with pytest.raises(privee.PriveeError, match="party-1 has 59 rows where there are 60"):
-        LocalFederation(columns | {"party-1": columns["party-1"][:59]}, labels, bottoms, top)
+        JointModel(columns | {"party-1": columns["party-1"][:59]}, labels, bottoms, top)
     spoiled = columns["party-1"].copy()
     spoiled[3, 1] = np.nan
     with pytest.raises(privee.PriveeError, match="party-1 has columns with values that are not finite"):
-        LocalFederation(columns | {"party-1": spoiled}, labels, bottoms, top)
+        JointModel(columns | {"party-1": spoiled}, labels, bottoms, top)
     with pytest.raises(privee.PriveeError, match="at least two parties"):
-        LocalFederation({"party-0": columns["party-0"]}, labels, bottoms, top)
+        JointModel({"party-0": columns["party-0"]}, labels, bottoms, top)
     with pytest.raises(privee.PriveeError, match="same name"):
         LocalChannel([PassiveParty("a", torch.zeros(1, 1), nn.Identity()) for _ in range(2)])
     with pytest.raises(privee.SettingError, match="no model is called 'tree'"):

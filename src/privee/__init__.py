@@ -10,16 +10,14 @@ array([[0, 1, 2]])
 from typing import TYPE_CHECKING, Any
 
 from privee import theory
+from privee.baselines import EncryptedTopK, FrequencyHidingEncryption, OrderPreservingEncryption
 from privee.defenses import (
     Defense,
-    EncryptedTopK,
-    FrequencyHidingEncryption,
     GaussianNoise,
     Guarantee,
     LabelOnly,
     NoDefense,
     OrderedDP,
-    OrderPreservingEncryption,
     PriveeU,
     PriveeUPlus,
     RankingOnly,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from privee.defenses.keys import read_key
+from privee.defenses.secret_keys import read_key
 from privee.gateway.demo import MODEL, World, make_world, running_parties
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.processes import ServerProcess

@@ -8,8 +8,8 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from privee.gateway.ledger.files import key_file
-from privee.gateway.parties.certificates import init_certificates
+from privee.gateway.ledger.private_files import key_file
+from privee.pki.certificates import init_certificates
 from tests.red_team.base import Outcome, Scene
 
 

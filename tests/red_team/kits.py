@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from privee.federation.admin import admin_of
-from privee.federation.job import write_job
-from privee.federation.local_kits import local_kits
-from privee.federation.project import create_project
-from privee.federation.running import follow_job, wait_for_sites
+from privee.federation.kits.admin import admin_of
+from privee.federation.kits.policy import write_job
+from privee.federation.kits.project import create_project
+from privee.federation.kits.run import follow_job, wait_for_sites
+from privee.federation.kits.start import local_kits
 from tests.red_team.base import Outcome, Scene
 from tests.support_federation import digits_job, free_port
 from tests.test_federation_hostile_kits import attack_job

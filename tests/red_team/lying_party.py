@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from privee.gateway.parties.addresses import Address
-from privee.gateway.parties.description import PartyDescription
-from privee.gateway.parties.frames import About
-from privee.gateway.parties.model import PartyModel
-from privee.gateway.parties.server import PartyServer, PartyService
-from privee.gateway.parties.stores import Source, open_store
-from privee.gateway.parties.tls import TlsFiles
+from privee.net import Address
+from privee.party.party_model import PartyModel
+from privee.party.server import PartyHandler, PartyServer
+from privee.party.stores import Source, open_store
+from privee.party.wire import About
+from privee.pki.identity import TlsFiles
 from privee.version import __version__
+from privee.vfl.run_format import PartyDescription
 
 
 class LyingParty:
@@ -28,7 +28,7 @@ class LyingParty:
         self._model = PartyModel(folder, about)
         self._store = open_store(folder, about, Source("dataset"))
         described = About(about.party, self._model.weights, self._model.width, about.features, 0, __version__)
-        self._service = PartyService(described, self, self._store, tls=True)  # type: ignore[arg-type]
+        self._service = PartyHandler(described, self, self._store, tls=True)  # type: ignore[arg-type]
         self._identity = TlsFiles.from_folder(certs).load()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)

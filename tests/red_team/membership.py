@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from privee.gateway.demo import MODEL, World
-from privee.gateway.ledger.files import key_file
 from privee.gateway.ledger.ledger import Ledger
-from privee.gateway.parties.certificates import init_certificates
+from privee.gateway.ledger.private_files import key_file
 from privee.gateway.processes import start_party
+from privee.pki.certificates import init_certificates
 from privee.vfl.experiment import train_run
 from privee.vfl.joint_data import from_tables
 from privee.vfl.training import TrainingSettings

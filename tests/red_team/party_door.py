@@ -8,8 +8,8 @@ from pathlib import Path
 
 import grpc
 
-from privee.gateway.parties.tls import TlsFiles
-from privee.gateway.parties.wire import EMBED
+from privee.party.wire import EMBED
+from privee.pki.identity import TlsFiles
 from tests.party_world import grpc_channel, old_certificate
 from tests.red_team.base import Outcome, Scene, ask, consumer
 

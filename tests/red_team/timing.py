@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import numpy as np
 from scipy import stats
 
-from privee.defenses.keys import read_key
+from privee.defenses.secret_keys import read_key
 from privee.gateway.demo import World
 from privee.gateway.ledger.api_keys import Keys
 from privee.gateway.ledger.ledger import Ledger

@@ -5,13 +5,13 @@ from privee.attacks.equation_solving import EquationSolving
 from privee.attacks.gradient_inversion import GradientInversion
 from privee.attacks.grna_generator import GrnaGenerator
 from privee.attacks.grna_paper import GrnaPaper
-from privee.attacks.joint_model import JointModel, from_federation
 from privee.attacks.learned_inversion import LearnedInversion
 from privee.attacks.prior_informed import PriorInformed
 from privee.attacks.registry import attack, known_attacks, paper_attack, register
 from privee.attacks.repeated_query import RepeatedQuery
 from privee.attacks.view import AttackerView, Auxiliary
 from privee.attacks.watch import Watch
+from privee.attacks.white_box import WhiteBox, from_federation
 
 for _cls in (
     EquationSolving,
@@ -32,13 +32,13 @@ __all__ = [
     "GradientInversion",
     "GrnaGenerator",
     "GrnaPaper",
-    "JointModel",
     "LearnedInversion",
     "Needs",
     "PriorInformed",
     "Reconstruction",
     "RepeatedQuery",
     "Watch",
+    "WhiteBox",
     "attack",
     "from_federation",
     "known_attacks",

@@ -4,6 +4,8 @@
     STAGE.safetensors       how far one loop of it is: its tensors, its optimizer's, step number, random generator
 
 A folder serves one attack at a time; anything else in it is left alone.
+
+What a checkpoint belongs to: the attack, its seed, and everything it was given.
 """
 
 from __future__ import annotations
@@ -19,10 +21,11 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
+from privee.attacks.view import AttackerView
 from privee.errors import PriveeError
-from privee.vfl.optimizer_state import load_optimizer_tensors, optimizer_tensors
+from privee.version import __version__
 from privee.vfl.runs import read_json, write_json
-from privee.vfl.weights import load_tensors, save_tensors
+from privee.vfl.weights import load_optimizer_tensors, load_tensors, optimizer_tensors, save_tensors
 
 ABOUT = "attack.json"
 
@@ -115,3 +118,34 @@ class Checkpoints:
             yield
         except PriveeError as error:
             raise PriveeError(f"{error}; remove the folder {self._folder} to start afresh") from None
+
+
+def fingerprint(settings: Mapping[str, Any], seed: int, view: AttackerView) -> dict[str, Any]:
+    """Equal for equal work, ready for JSON; data appears as shapes and digests only."""
+    rows = view.auxiliary
+    return {
+        "privee": __version__,
+        "attack": dict(settings),
+        "seed": seed,
+        "defense": view.defense.settings(),
+        "adaptive": view.adaptive,
+        "own columns": _digest(view.own),
+        "releases": _digest(view.releases),
+        "auxiliary rows": None if rows is None else [_digest(rows.own), _digest(rows.unknown)],
+        "model": _digest(_probe(view)),
+    }
+
+
+def _probe(view: AttackerView) -> Tensor:
+    """The model's word on a made-up record, in single precision: another machine's last bits must not matter."""
+    own, unknown = (
+        torch.full((1, columns), 0.5, dtype=view.own.dtype)
+        for columns in (view.model.own_columns, view.model.unknown_columns)
+    )
+    with torch.no_grad():
+        return view.model.logits(own, unknown).float()
+
+
+def _digest(tensor: Tensor) -> str:
+    shape = "x".join(str(side) for side in tensor.shape)
+    return f"{shape} {tensor.dtype} {hashlib.sha256(tensor.contiguous().numpy().data).hexdigest()[:16]}"

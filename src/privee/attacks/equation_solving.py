@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from privee.attacks.base import Attack, Needs
-from privee.attacks.logs import centred
+from privee.attacks.log_scores import centred
 from privee.attacks.view import AttackerView
 from privee.attacks.watch import Watch
 

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from privee.attacks.base import Attack, Needs
-from privee.attacks.batches import rows_at_once
-from privee.attacks.descent import descend
-from privee.attacks.logs import centred, centred_log
+from privee.attacks.descent import descend, rows_at_once
+from privee.attacks.log_scores import centred, centred_log
 from privee.attacks.view import AttackerView
 from privee.attacks.watch import Watch
 

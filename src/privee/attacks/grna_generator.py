@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from privee.attacks.base import Attack, Needs
-from privee.attacks.batches import Shuffled
-from privee.attacks.guesses import mean_guess
+from privee.attacks.descent import Shuffled
+from privee.attacks.metrics import mean_guess
 from privee.attacks.view import AttackerView
 from privee.attacks.watch import Watch
 

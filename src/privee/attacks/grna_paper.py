@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from privee.attacks.base import Attack, Needs
-from privee.attacks.batches import in_turn
-from privee.attacks.descent import descend
+from privee.attacks.descent import descend, in_turn
 from privee.attacks.view import AttackerView
 from privee.attacks.watch import Watch
 

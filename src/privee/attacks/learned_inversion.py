@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 
 from privee.attacks.base import Attack, Needs
-from privee.attacks.joint_model import JointModel
-from privee.attacks.logs import by_rank, centred, centred_log, in_rank_order
+from privee.attacks.log_scores import by_rank, centred, centred_log, in_rank_order
 from privee.attacks.regressors import Fit, all_fits, best_fit
 from privee.attacks.view import AttackerView, Auxiliary, Seen
 from privee.attacks.watch import Watch
+from privee.attacks.white_box import WhiteBox
 from privee.errors import PriveeError
 
 Examples = tuple[Tensor, Tensor]
@@ -85,7 +85,7 @@ def _best(inputs: list[Tensor], missed: Tensor) -> Fit | None:
 class _Encoder:
     """Turns releases into the regression's inputs, scaled by the auxiliary rows."""
 
-    def __init__(self, model: JointModel, scores: Tensor, own_columns: bool) -> None:
+    def __init__(self, model: WhiteBox, scores: Tensor, own_columns: bool) -> None:
         self._model, self._own_columns = model, own_columns
         self._expected = in_rank_order(centred_log(scores), scores).mean(dim=0)
         self._scale: Examples | None = None

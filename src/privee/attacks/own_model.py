@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from privee.attacks.joint_model import JointModel
-from privee.attacks.logs import centred
+from privee.attacks.log_scores import centred
+from privee.attacks.white_box import WhiteBox
 from privee.errors import PriveeError
 
 Outputs = Literal["scores", "logits"]
@@ -39,7 +39,7 @@ class Scaling:
 
 def from_callable(
     model: Callable[[Any, Any], Any], own: Scaling, unknown: Scaling, example: tuple[Tensor, Tensor], outputs: Outputs
-) -> JointModel:
+) -> WhiteBox:
     """Wrap a function (active columns, passive columns) -> scores or logits, on torch tensors or NumPy arrays.
 
     Attacks that need gradients work if it is written in torch. A model whose log-scores are linear in the columns
@@ -57,9 +57,7 @@ def from_callable(
     logits = _OwnLogits(_prepared(model), own, unknown, outputs)
     logits.find_kind(*example)
     n_classes = logits(*example).shape[1]
-    found = JointModel(
-        logits, own_columns=example[0].shape[1], unknown_columns=example[1].shape[1], n_classes=n_classes
-    )
+    found = WhiteBox(logits, own_columns=example[0].shape[1], unknown_columns=example[1].shape[1], n_classes=n_classes)
     found.logits(*example)  # says what is wrong with a broken model before anything is run
     found._weights = _linear_weights(found, *example)
     return found
@@ -119,7 +117,7 @@ def _logs(scores: Tensor) -> Tensor:
     return scores.clamp_min(SMALLEST).log()
 
 
-def _linear_weights(model: JointModel, own: Tensor, unknown: Tensor) -> Tensor | None:
+def _linear_weights(model: WhiteBox, own: Tensor, unknown: Tensor) -> Tensor | None:
     """All columns' weights of a logistic model, found by moving one column at a time; None for any other model."""
     with torch.no_grad():
         columns = torch.cat([own, unknown], dim=1)

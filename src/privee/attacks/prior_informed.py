@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from privee.attacks.base import Attack, Needs
-from privee.attacks.batches import in_turn, rows_at_once
-from privee.attacks.descent import descend
-from privee.attacks.logs import SMALLEST, by_rank, in_rank_order
+from privee.attacks.descent import descend, in_turn, rows_at_once
+from privee.attacks.log_scores import SMALLEST, by_rank, in_rank_order
 from privee.attacks.regressors import best_fit
 from privee.attacks.view import AttackerView, Auxiliary
 from privee.attacks.watch import Watch

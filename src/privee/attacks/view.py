@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from privee.attacks.joint_model import JointModel
+from privee.attacks.white_box import WhiteBox
 from privee.defenses import Defense
 from privee.errors import PriveeError
 from privee.randomness import seeded
@@ -41,7 +41,7 @@ class AttackerView:
     """
 
     own: Tensor
-    model: JointModel
+    model: WhiteBox
     releases: Tensor
     defense: Defense
     adaptive: bool

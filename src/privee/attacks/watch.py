@@ -10,8 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from privee.attacks.checkpoints import Checkpoints, Stage
-from privee.attacks.fingerprint import fingerprint
+from privee.attacks.checkpoints import Checkpoints, Stage, fingerprint
 from privee.attacks.view import AttackerView
 
 OnStep = Callable[[int, int], None]

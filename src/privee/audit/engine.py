@@ -1,7 +1,11 @@
-"""Runs tasks side by side: on this machine's cores, or over a Ray cluster. Both through joblib."""
+"""Runs tasks side by side: on this machine's cores, or over a Ray cluster. Both through joblib.
+
+How many threads torch may use.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -9,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+import torch
 from joblib import Parallel, delayed, parallel_config
 
 from privee.audit.results import Finding
@@ -96,3 +101,14 @@ def _start_ray() -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     here: dict[str, Any] = {"_node_ip_address": "127.0.0.1", "include_dashboard": False}
     ray.init(log_to_driver=False, logging_level=logging.ERROR, **({} if "RAY_ADDRESS" in os.environ else here))
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Small products gain nothing from more threads, and lose much where other work shares the machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

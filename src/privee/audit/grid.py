@@ -12,12 +12,11 @@ from typing import Any
 from privee.attacks import attack as make_attack
 from privee.audit.cards import make_cards
 from privee.audit.curves import repeated_query_curves
-from privee.audit.engine import Engine, run_tasks
+from privee.audit.engine import Engine, one_thread, run_tasks
 from privee.audit.results import Audit, Finding
-from privee.audit.store import Store
+from privee.audit.saving import Store
 from privee.audit.subject import Sample, Subject
 from privee.audit.task import Task, guess_findings, handout, task_key
-from privee.audit.threads import one_thread
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError
 from privee.version import __version__

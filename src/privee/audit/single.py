@@ -16,7 +16,7 @@ from privee.attacks.watch import Watch
 from privee.audit.results import Finding
 from privee.audit.subject import Subject
 from privee.audit.task import Task, guess_findings, measured, task_key
-from privee.data.score_files.loading import load_scores
+from privee.data.score_files.in_memory import load_scores
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError
 

@@ -21,8 +21,8 @@ from privee.data.datasets import load_dataset
 from privee.data.partition import Partition
 from privee.errors import PriveeError
 from privee.vfl.experiment import How, open_run, partition_of, train_run
-from privee.vfl.federation import LocalFederation
 from privee.vfl.joint_data import JointData, from_dataset
+from privee.vfl.joint_model import JointModel
 from privee.vfl.runs import RunFolder
 from privee.vfl.training import OnStep, TrainingSettings
 
@@ -123,7 +123,7 @@ def subject_from_entry(entry: str) -> Subject:
     return subject_from_arrays(**{"name": entry, **parts})
 
 
-def _subject(name: str, model: str, federation: LocalFederation, data: JointData) -> Subject:
+def _subject(name: str, model: str, federation: JointModel, data: JointData) -> Subject:
     joint = from_federation(federation)
     columns = np.concatenate([values.reshape(len(values), -1) for values in data.columns.values()], axis=1)
     known = f"{joint.own_columns} of {columns.shape[1]} columns known"

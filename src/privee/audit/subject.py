@@ -11,9 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from privee.attacks import AttackerView, Auxiliary, JointModel
-from privee.attacks.guesses import mean_guess, regression_guess, uniform_guess
-from privee.attacks.metrics import feature_mse
+from privee.attacks import AttackerView, Auxiliary, WhiteBox
+from privee.attacks.metrics import feature_mse, mean_guess, regression_guess, uniform_guess
 from privee.audit.results import Picture, SubjectInfo
 from privee.defenses import Defense
 from privee.errors import PriveeError
@@ -42,7 +41,7 @@ class Subject:
 
     name: str
     model_name: str
-    model: JointModel
+    model: WhiteBox
     columns: NDArray[Any]
     targets: Rows
     auxiliary: Rows
@@ -110,7 +109,7 @@ class Subject:
 class Sample:
     """Records under attack with the truth, and what the attacker knows besides; small enough to send to a worker."""
 
-    model: JointModel
+    model: WhiteBox
     own: Tensor
     truth: Tensor
     auxiliary: Auxiliary | None

@@ -25,7 +25,6 @@ from privee.cli import (
     protect,
     recommend,
     train,
-    tune,
 )
 from privee.cli.output import InterruptedByUserError, print_error
 from privee.errors import PriveeError
@@ -49,7 +48,7 @@ app.add_typer(data.app, name="data")
 app.command("align")(align.align_command)
 app.command("train")(train.train)
 app.command("predict")(predict.predict)
-app.command("tune")(tune.tune)
+app.command("train")(train.tune)
 app.add_typer(paper.app, name="paper")
 app.command("attack")(attack.attack)
 app.command("audit")(audit.audit)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from privee.cli.joint import How
+from privee.cli.joint_data import How
 from privee.cli.output import InterruptedByUserError, out, print_json, progress_bar
 from privee.cli.subjects import chosen_subject
 from privee.errors import PriveeError

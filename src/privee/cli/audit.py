@@ -9,7 +9,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from privee.cli.joint import How
+from privee.cli.joint_data import How
 from privee.cli.output import InterruptedByUserError, out, print_json, progress_bar
 from privee.cli.subjects import chosen_subjects
 

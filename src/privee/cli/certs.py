@@ -11,7 +11,7 @@ from rich.table import Table
 from privee.cli.output import err, out, print_json
 
 if TYPE_CHECKING:
-    from privee.gateway.parties.certificates import Issued
+    from privee.pki.certificates import Issued
 
 app = typer.Typer(help="A private CA and certificates for the gateway and its parties.", no_args_is_help=True)
 
@@ -35,7 +35,7 @@ def init(
 
     Hand every party its own folder and nothing else. Keep ca.key away from the machines that serve.
     """
-    from privee.gateway.parties.certificates import init_certificates
+    from privee.pki.certificates import init_certificates
 
     _tell(init_certificates(folder, party, name or ["localhost", "127.0.0.1"], days=days, ca_days=ca_days), as_json)
 
@@ -48,13 +48,13 @@ def show(
 
     Example: `privee certs show certs`
     """
-    from privee.gateway.parties.certificates import list_certificates
+    from privee.pki.certificates import list_certificates
 
     _tell(list_certificates(folder), as_json)
 
 
 def _tell(certificates: list[Issued], as_json: bool) -> None:
-    from privee.gateway.parties.tls import RENEW
+    from privee.pki.identity import RENEW
 
     if as_json:
         print_json([one.as_dict() for one in certificates])

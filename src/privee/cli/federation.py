@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from privee.cli.joint import How, id_columns, named_files, show_outcome
-from privee.cli.output import InterruptedByUserError, err, out, print_json, progress_bar
-from privee.cli.stopping import stop_in_order
+from privee.cli.joint_data import How, id_columns, named_files, show_outcome
+from privee.cli.output import InterruptedByUserError, err, out, print_json, progress_bar, stop_in_order
 from privee.errors import PriveeError
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ def simulate(
 
     Example: `privee federation simulate digits --parties 3 --epochs 5 --out runs/simulated`
     """
-    from privee.federation.simulating import simulate as work
+    from privee.federation.kits.simulator import simulate as work
 
     stop_in_order()
     training = _training(epochs, batch_size, learning_rate, patience, seed, pipeline)
@@ -111,7 +110,7 @@ def init(
 
     Example: `privee federation init risk --server flare.example.org --party bank --party shop --active bank`
     """
-    from privee.federation.project import create_project
+    from privee.federation.kits.project import create_project
 
     training = _training(epochs, batch_size, learning_rate, patience, seed, pipeline)
     shares = (parties, adversary_fraction, split)
@@ -139,7 +138,7 @@ def data(
 
     Example: `privee federation data kits/bank --data bank.csv --id customer --label risk`
     """
-    from privee.federation.kits import name_table
+    from privee.federation.kits.start import name_table
 
     written = name_table(kit, table, id_column, label, folder)
     out.print(f"{written}: the table stays where it is, and this file too", markup=False)
@@ -151,8 +150,7 @@ def start(kit: Annotated[Path, typer.Argument(help="The kit of the server or of 
 
     Example: `privee federation start kits/bank`
     """
-    from privee.federation.kits import prepare_kit
-    from privee.federation.serving import serve_kit
+    from privee.federation.kits.start import prepare_kit, serve_kit
 
     err.print(f"{prepare_kit(kit)} {kit.resolve().name}, until Ctrl-C", markup=False)
     raise typer.Exit(serve_kit(kit))
@@ -173,12 +171,12 @@ def run(
     """
     import contextlib
 
-    from privee.federation.local_kits import local_kits, parts_of
-    from privee.federation.project import Project
-    from privee.federation.running import Patience, run_project
+    from privee.federation.kits.project import Project
+    from privee.federation.kits.run import JobTimeouts, run_project
+    from privee.federation.kits.start import local_kits, parts_of
 
     opened = Project.open(project)
-    patience = Patience(sites=wait, attempts=attempts)
+    patience = JobTimeouts(sites=wait, attempts=attempts)
     parts = parts_of(opened) if local else None
     if local:
         stop_in_order()
@@ -209,7 +207,7 @@ def _data(
     seed: int,
 ) -> tuple[tuple[str, ...], Mapping[str, Any], dict[str, SiteSettings]]:
     """Site names, source, and each site's own settings where they were given."""
-    from privee.federation.sources import dataset_source, table_sites, table_source
+    from privee.federation.settings import dataset_source, table_sites, table_source
 
     if bool(party) == bool(dataset):
         raise PriveeError("name a dataset, or own tables with --party, one of the two")
@@ -235,7 +233,7 @@ def _job(
     seconds: tuple[float, float],
 ) -> JobSettings:
     from privee.federation.settings import JobSettings
-    from privee.federation.tensors import Packing
+    from privee.federation.wire.tensors import Packing
 
     return JobSettings(
         run="run",

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from privee.cli.budget_options import with_budget_options
-from privee.cli.output import err, out
-from privee.cli.stopping import stop_in_order
+from privee.cli.output import err, out, stop_in_order
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError
 
@@ -48,7 +47,7 @@ def serve(
     Example: `privee gateway serve runs/risk -d ordered-dp:epsilon=1 --epsilon 10 --party bank=127.0.0.1:7001 --party
     shop=127.0.0.1:7002`
     """
-    from privee.gateway.serve import serve as work
+    from privee.gateway.http.server import serve as work
     from privee.gateway.settings import GatewaySettings
 
     settings = GatewaySettings(

@@ -16,7 +16,7 @@ import typer
 from rich.table import Table
 
 from privee.cli.output import err, out, print_json
-from privee.defenses.keys import read_key
+from privee.defenses.secret_keys import read_key
 from privee.errors import PriveeError
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ def init(url: Url = URL, key: KeyFile = KEY, as_json: Json = False) -> None:
 
     Example: `privee ledger init --url sqlite:///ledger.db --key ledger.key`
     """
-    from privee.gateway.ledger.files import key_file
     from privee.gateway.ledger.ledger import Ledger
+    from privee.gateway.ledger.private_files import key_file
 
     with key_file(key) as made:
         Ledger.create(url, read_key(key))
@@ -57,14 +57,14 @@ def upgrade(url: Url = URL, as_json: Json = False) -> None:
 
     Example: `privee ledger upgrade`
     """
-    from privee.gateway.ledger import migrate
+    from privee.gateway.ledger import opening
     from privee.gateway.ledger.ledger import Ledger
 
     Ledger.upgrade(url)
     if as_json:
-        print_json({"url": _shown(url), "version": migrate.head()})
+        print_json({"url": _shown(url), "version": opening.head()})
         return
-    tell(f"Up to date: {_shown(url)}, version {migrate.head()}")
+    tell(f"Up to date: {_shown(url)}, version {opening.head()}")
 
 
 @app.command()

@@ -1,8 +1,12 @@
-"""Where commands write: results to standard output, everything else to standard error."""
+"""Where commands write: results to standard output, everything else to standard error.
+
+Commands that start servers of their own end them too, however they are told to stop.
+"""
 
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,3 +54,9 @@ def progress_bar(text: str) -> Iterator[Any]:
             bar.update(task, completed=done, total=size, description=words)
 
         yield update
+
+
+def stop_in_order() -> None:
+    """On SIGTERM, or when the terminal is closed: leave by the usual way out, which ends what was started."""
+    for which in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(which, lambda number, _: sys.exit(128 + number))

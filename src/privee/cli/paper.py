@@ -29,9 +29,9 @@ def list_results(as_json: AsJson = False) -> None:
 
     Example: `privee paper list`
     """
-    from privee.paper import results
+    from privee.paper import known_results
 
-    found = [{"name": r.name, "title": r.title, "source": r.source} for r in results().values()]
+    found = [{"name": r.name, "title": r.title, "source": r.source} for r in known_results().values()]
     if as_json:
         print_json(found)
         return
@@ -57,13 +57,13 @@ def run(
 
     Example: `privee paper run runtime`
     """
-    from privee.paper import Bench, find_result, measure, save_outcome
+    from privee.paper import Bench, find_result, measure_result, save_outcome
 
     result = find_result(name)
     try:
         with progress_bar(result.title) as bar:
             bench = Bench("full" if full else "quick", folder / "runs", jobs, engine, data_dir, progress=bar)
-            outcome = measure(result, bench)
+            outcome = measure_result(result, bench)
     except KeyboardInterrupt:
         raise InterruptedByUserError("interrupted; the same command goes on where it stopped") from None
     files = save_outcome(outcome, folder)

@@ -48,9 +48,9 @@ def serve(
     not all parties hold are unknown here, in the table or not. Logs are JSON lines on standard error, without ids or
     values. SIGTERM stops it gracefully.
     """
-    from privee.gateway.parties.serving import ServeSettings, serve_party
-    from privee.gateway.parties.stores import Source
-    from privee.gateway.parties.tls import TlsFiles
+    from privee.party.start import ServeSettings, serve_party
+    from privee.party.stores import Source
+    from privee.pki.identity import TlsFiles
 
     source = Source(data, table, id_column, data_dir, aligned)
     tls = None if certs is None else TlsFiles.from_folder(certs)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from privee.cli.joint import named_files
+from privee.cli.joint_data import named_files
 from privee.cli.output import out, print_json, progress_bar, warn_of_formulas
 from privee.defenses import defense as make_defense
 from privee.randomness import seeded
@@ -31,7 +31,7 @@ def predict(
 
     Example: `privee predict runs/digits --defense privee-u:rho=0.1 --out releases.csv`
     """
-    from privee.vfl.prediction import predict as work
+    from privee.vfl.experiment import predict as work
 
     chosen = make_defense(defense)
     with progress_bar("predicting") as progress:

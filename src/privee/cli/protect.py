@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from privee.cli.output import out, print_json, progress_bar, warn_of_formulas
-from privee.data.protect import Summary, protect_file
+from privee.data.score_files.protect import Summary, protect_file
 from privee.defenses import defense as make_defense
-from privee.defenses.progress import watched
+from privee.progress import watched
 from privee.randomness import seeded
 
 

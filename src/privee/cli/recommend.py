@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from privee.cli.joint import How
+from privee.cli.joint_data import How
 from privee.cli.output import out, print_json, progress_bar
 from privee.cli.subjects import chosen_subject
 from privee.errors import PriveeError

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privee.cli.joint import How, named_files
+from privee.cli.joint_data import How, named_files
 from privee.cli.output import err, progress_bar
 from privee.errors import PriveeError
 

@@ -1,8 +1,13 @@
-"""The only part that touches the network: httpx, once with and once without await."""
+"""The only part that touches the network: httpx, once with and once without await.
+
+Where a client may send its key: over TLS, or to this machine.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 import ssl
 import time
 from os import PathLike
@@ -10,11 +15,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from privee.client.address import check_address, check_api_key
 from privee.client.calls import Call
 from privee.client.plan import Failure, Outcome, Plan, Result
 from privee.client.replies import Reply
 from privee.errors import PriveeError
+from privee.net import is_loopback
 from privee.version import __version__
 
 Verify = bool | str | PathLike[str]
@@ -132,3 +137,34 @@ def _context(verify: Verify) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=str(Path(verify)))
     except (OSError, ssl.SSLError):
         raise PriveeError(f"cannot read certificates from {verify}") from None
+
+
+KEY_VARIABLE = "PRIVEE_API_KEY"
+# Narrow on purpose: two readers of an odd address may disagree about its host, and the key goes to the second one's.
+_ADDRESS = re.compile(
+    r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*/?", re.ASCII
+)
+_KEY = re.compile(r"[!-~]{8,512}", re.ASCII)
+
+
+def check_address(url: str, *, allow_plain: bool = False) -> str:
+    """The gateway's address without a last slash; refuses plain HTTP to another machine."""
+    found = _ADDRESS.fullmatch(url.strip())
+    if found is None:
+        raise PriveeError("the gateway's address must be like https://gateway.example:8443, without user, query or #")
+    if found["scheme"] == "http" and not allow_plain and not is_loopback(found["host"]):
+        raise PriveeError(
+            "refused to send an API key over plain http to another machine: use https, or allow_plain=True "
+            "on a network you trust"
+        )
+    return found[0].rstrip("/")
+
+
+def check_api_key(key: str | None) -> str:
+    """The given key, or that of the environment; what is wrong with it is said without showing it."""
+    given = os.environ.get(KEY_VARIABLE, "") if key is None else key
+    if not given:
+        raise PriveeError(f"give an API key: Client(url, key), or the environment variable {KEY_VARIABLE}")
+    if not _KEY.fullmatch(given.strip()):
+        raise PriveeError("the API key has characters that no key has; copy it again from `privee keys create`")
+    return given.strip()

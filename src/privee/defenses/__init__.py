@@ -1,11 +1,9 @@
 """One file per defense, one contract (`base`), one registry."""
 
 from privee.defenses.base import Defense, Guarantee
-from privee.defenses.encrypted.top_k import EncryptedTopK
 from privee.defenses.gaussian_noise import GaussianNoise
 from privee.defenses.label_only import LabelOnly
 from privee.defenses.no_defense import NoDefense
-from privee.defenses.ope import FrequencyHidingEncryption, FrequencyHidingState, OrderPreservingEncryption
 from privee.defenses.ordered_dp import OrderedDP
 from privee.defenses.privee_u import PriveeU
 from privee.defenses.privee_u_plus import PriveeUPlus
@@ -27,22 +25,15 @@ for _cls in (
     Temperature,
     LabelOnly,
     RankingOnly,
-    OrderPreservingEncryption,
-    FrequencyHidingEncryption,
-    EncryptedTopK,
 ):
     register(_cls)
 
 __all__ = [
     "Defense",
-    "EncryptedTopK",
-    "FrequencyHidingEncryption",
-    "FrequencyHidingState",
     "GaussianNoise",
     "Guarantee",
     "LabelOnly",
     "NoDefense",
-    "OrderPreservingEncryption",
     "OrderedDP",
     "PriveeU",
     "PriveeUPlus",

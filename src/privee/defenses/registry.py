@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from privee.defenses.base import Defense
@@ -10,7 +11,12 @@ from privee.registry import Registry
 DEFENSES: Registry[Defense] = Registry("defense", "privee.defenses")
 
 register = DEFENSES.register
-known_defenses = DEFENSES.known
+
+
+def known_defenses() -> dict[str, type[Defense]]:
+    """All defenses by name, the encryption baselines included."""
+    importlib.import_module("privee.baselines")
+    return DEFENSES.known()
 
 
 def defense(name: str, **settings: Any) -> Defense:
@@ -22,4 +28,5 @@ def defense(name: str, **settings: Any) -> Defense:
         >>> defense(**defense("rounding", digits=2).settings())
         Rounding(digits=2)
     """
+    importlib.import_module("privee.baselines")
     return DEFENSES.make(name, **settings)

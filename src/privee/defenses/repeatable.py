@@ -16,7 +16,7 @@ from typing import Any, NoReturn, overload
 import numpy as np
 
 from privee.defenses.base import Defense
-from privee.defenses.keys import check_key, new_key, read_key
+from privee.defenses.secret_keys import check_key, new_key, read_key
 from privee.errors import PriveeError, SettingError
 from privee.randomness import Draws, keyed
 from privee.scores import check_rows, to_rows

@@ -8,14 +8,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from privee.data.datasets import load_dataset
-from privee.defenses.keys import read_key
+from privee.defenses.secret_keys import read_key
 from privee.gateway.ledger.api_keys import Keys, Role
-from privee.gateway.ledger.files import key_file
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.limits import Limits
+from privee.gateway.ledger.private_files import key_file
 from privee.gateway.ledger.quotas import UNLIMITED, Quotas
-from privee.gateway.parties.certificates import init_certificates
 from privee.gateway.processes import ServerProcess, start_party
+from privee.pki.certificates import init_certificates
 from privee.vfl.experiment import partition_of, train_run
 from privee.vfl.joint_data import from_dataset
 from privee.vfl.runs import RunFolder

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.defenses import Defense, Repeatable
-from privee.gateway.counting import Counter
-from privee.gateway.joint_model import JointModel
+from privee.gateway.channel.party_channel import PartyChannel
+from privee.gateway.coordinator_model import CoordinatorModel
+from privee.gateway.ledger.group_commit import GroupCommit
 from privee.gateway.ledger.ledger import Ask, Ledger, Price, Quote, Receipt, Refused
-from privee.gateway.parties.channel import PartyChannel
 from privee.scores.forms import Floats
 
 MOST_SPENT = 10_000
@@ -45,11 +45,11 @@ class Answer:
 class Inference:
     """A model, its parties, its defense and its ledger; `counter` is None where answers are not counted."""
 
-    model: JointModel
+    model: CoordinatorModel
     channel: PartyChannel
     defense: Defense
     price: Price
-    counter: Counter | None
+    counter: GroupCommit | None
     repeatable: Repeatable | None = None
     _spent: set[str] = dataclasses.field(default_factory=set, init=False, repr=False)
 
@@ -107,7 +107,7 @@ class Inference:
             self._spent.clear()
         self._spent.update([entities[place] for place in refusal.positions] or [key_id])
 
-    async def _refuse_early(self, counter: Counter, ask: Ask) -> None:
+    async def _refuse_early(self, counter: GroupCommit, ask: Ask) -> None:
         """Spare the parties what will be refused. Whether it fits is decided by the charge, once all is ready."""
         if (await self.quote(ask.entities, ask.key_id)).allowed:
             self._spent.difference_update([*ask.entities, ask.key_id])

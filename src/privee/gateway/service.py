@@ -12,21 +12,21 @@ from typing import Any, TypeVar
 import torch
 
 from privee.defenses import Repeatable
-from privee.defenses.keys import read_key
+from privee.defenses.secret_keys import read_key
 from privee.errors import SettingError
 from privee.gateway.budget.price import Price
-from privee.gateway.counting import Counter
+from privee.gateway.channel.party_channel import PartyChannel, PartyHealth, PartyTimeouts
+from privee.gateway.coordinator_model import CoordinatorModel, load_coordinator_model
 from privee.gateway.inference import Inference
-from privee.gateway.joint_model import JointModel, load_joint_model
 from privee.gateway.ledger.api_keys import Keys
 from privee.gateway.ledger.audit_chain import Chain
-from privee.gateway.ledger.engine import is_sqlite
+from privee.gateway.ledger.database import is_sqlite
+from privee.gateway.ledger.group_commit import GroupCommit
 from privee.gateway.ledger.ledger import Ledger, LedgerUnavailable
 from privee.gateway.ledger.limits import limits_for
 from privee.gateway.ledger.secrets import subkey
-from privee.gateway.parties.channel import PartyChannel, PartyHealth, Patience
-from privee.gateway.parties.tls import TlsFiles
 from privee.gateway.settings import GatewaySettings
+from privee.pki.identity import TlsFiles
 
 Result = TypeVar("Result")
 HEALTH_SECONDS = 1.0
@@ -62,12 +62,12 @@ class Health:
 class Service:
     """Opened by `open_service`; `start` and `close` belong to the event loop that serves it."""
 
-    def __init__(self, settings: GatewaySettings, model: JointModel, ledger: Ledger, key: bytes) -> None:
+    def __init__(self, settings: GatewaySettings, model: CoordinatorModel, ledger: Ledger, key: bytes) -> None:
         self.settings, self.model, self.ledger = settings, model, ledger
         self.keys = Keys(ledger.engine, ledger.chain_key, ledger.now)
         self._chain = Chain(ledger.engine, ledger.chain_key)
         self._tls = None if settings.certs is None else TlsFiles.from_folder(settings.certs / "coordinator")
-        self._counter = Counter(ledger, writers=1 if is_sqlite(ledger.engine) else POSTGRESQL_WRITERS)
+        self._counter = GroupCommit(ledger, writers=1 if is_sqlite(ledger.engine) else POSTGRESQL_WRITERS)
         self._key = key
         self._health: tuple[float, Health] | None = None
         self._looking: asyncio.Task[Health] | None = None
@@ -78,7 +78,7 @@ class Service:
         channel = PartyChannel(
             {name: self.settings.parties[name] for name in self.model.parties},  # the active party first
             self._tls,
-            patience=Patience(deadline=self.settings.deadline),
+            patience=PartyTimeouts(deadline=self.settings.deadline),
             max_batch=self.settings.max_entities,
             expected_weights=self.model.weights,
         )
@@ -170,7 +170,7 @@ class Service:
 def open_service(settings: GatewaySettings) -> Service:
     """Check and open everything; errors come before any port is bound."""
     torch.set_num_threads(1)  # small tops gain nothing from threads, and wait for each other under load
-    model = load_joint_model(settings.run, settings.name)
+    model = load_coordinator_model(settings.run, settings.name)
     missing = [name for name in model.parties if name not in settings.parties]
     if missing:
         raise SettingError(f"where does party {missing[0]} listen? add --party {missing[0]}=HOST:PORT")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import ipaddress
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,8 @@ from privee.defenses import Defense
 from privee.errors import SettingError
 from privee.gateway.budget.registry import budget_options
 from privee.gateway.ledger.api_keys import check_rate
-from privee.gateway.parties.frames import MAX_ENTITIES
+from privee.net import is_loopback
+from privee.party.wire import MAX_ENTITIES
 
 MIB = 1 << 20
 
@@ -88,13 +88,3 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
     def secured(self) -> bool:
         """Whether HTTP goes over TLS."""
         return self.tls if self.tls is not None else self.certs is not None and not is_loopback(self.host)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether this address never leaves the machine."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False

@@ -1,22 +1,27 @@
 """The paper, result by result: measured here, beside what is printed."""
 
-from privee.paper.accuracy import AccuracyChange, BaselineAccuracy
-from privee.paper.amplitude import AmplitudeSearch
-from privee.paper.attack_tables import AttackTable
-from privee.paper.base import Result, find_result, measure, register, results
-from privee.paper.bench import Bench, Case
-from privee.paper.by_clients import ClientsEverywhere, DriveByClients, GiaByClients, GrnaByClients
-from privee.paper.by_rho import CifarByRho, GrnaByRho, RhoEverywhere
-from privee.paper.calibrated_tasks import CalibratedTasks
-from privee.paper.diagrams import Diagrams
-from privee.paper.equation_solving import EquationSolvingTable
-from privee.paper.everything import measure_all
+from privee.paper.base import (
+    Result,
+    find_result,
+    known_results,
+    load_outcome,
+    measure_all,
+    measure_result,
+    register,
+    save_outcome,
+)
+from privee.paper.measure.bench import Bench, Case
+from privee.paper.outcomes import Account, Outcome, Row, Size, Value
 from privee.paper.printed import printed
-from privee.paper.repeated_queries import RepeatedQueries, RepeatedQueriesEverywhere
-from privee.paper.report import write_report
-from privee.paper.results import Account, Outcome, Row, Size, Value
-from privee.paper.runtime import Runtime
-from privee.paper.saving import load_outcome, save_outcome
+from privee.paper.report.markdown import write_report
+from privee.paper.results.accuracy import AccuracyChange, BaselineAccuracy
+from privee.paper.results.attack_tables import AttackTable, EquationSolvingTable
+from privee.paper.results.by_clients import ClientsEverywhere, DriveByClients, GiaByClients, GrnaByClients
+from privee.paper.results.by_rho import AmplitudeSearch, CifarByRho, GrnaByRho, RhoEverywhere
+from privee.paper.results.calibrated_tasks import CalibratedTasks
+from privee.paper.results.diagrams import Diagrams
+from privee.paper.results.repeated_query_curves import RepeatedQueries, RepeatedQueriesEverywhere
+from privee.paper.results.runtime import Runtime
 
 for _result in (
     Runtime(),
@@ -54,12 +59,12 @@ __all__ = [
     "Size",
     "Value",
     "find_result",
+    "known_results",
     "load_outcome",
-    "measure",
     "measure_all",
+    "measure_result",
     "printed",
     "register",
-    "results",
     "save_outcome",
     "write_report",
 ]

@@ -1,20 +1,27 @@
-"""The contract of a result: one table or figure of the paper, in one small module."""
+"""The contract of a result: one table or figure of the paper, in one small module.
+
+All results in a row: what is measured already is taken as it is, so an interrupted run goes on.
+Outcomes are kept as one small JSON file each, a picture beside it, written whole or not at all.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from privee.atomic import whole_file
 from privee.errors import PriveeError
-from privee.paper.bench import Bench
-from privee.paper.results import Account, Outcome, Row, Size
+from privee.paper.measure.bench import Bench
+from privee.paper.outcomes import Account, Outcome, Row, Size, outcome_from_dict
 from privee.version import __version__
 
 if TYPE_CHECKING:
@@ -58,7 +65,7 @@ def register(result: Result) -> Result:
     return result
 
 
-def results() -> dict[str, Result]:
+def known_results() -> dict[str, Result]:
     """All results by name, in the order of the paper."""
     return dict(_RESULTS)
 
@@ -70,7 +77,7 @@ def find_result(name: str) -> Result:
     return _RESULTS[name]
 
 
-def measure(result: Result, bench: Bench) -> Outcome:
+def measure_result(result: Result, bench: Bench) -> Outcome:
     """Run a result and compare it with what is printed."""
     start = time.perf_counter()
     rows = tuple(result.rows(bench))
@@ -95,3 +102,50 @@ def measure(result: Result, bench: Bench) -> Outcome:
             },
         },
     )
+
+
+def measure_all(bench: Bench, folder: Path, *, again: bool = False) -> Iterator[Outcome]:
+    """Every result, kept in the folder as soon as it is there.
+
+    Args:
+        bench: the size, and where models and findings are kept.
+        folder: for the outcomes.
+        again: measure also what the folder holds for this size and version.
+    """
+    for result in known_results().values():
+        held = None if again else _held(result, bench, folder)
+        if held is None:
+            held = measure_result(result, bench)
+            save_outcome(held, folder)
+        yield held
+
+
+def _held(result: Result, bench: Bench, folder: Path) -> Outcome | None:
+    try:
+        held = load_outcome(folder / f"{result.name}.json")
+    except (OSError, PriveeError):
+        return None
+    return held if (held.size, held.about["privee"]) == (bench.size, __version__) else None
+
+
+def save_outcome(outcome: Outcome, folder: Path) -> dict[str, Path]:
+    """Write NAME.json and, where there is a picture, NAME.png."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{outcome.name}.json"
+    with whole_file(path, force=True) as partial:
+        partial.write_text(json.dumps(outcome.as_dict(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    figure = find_result(outcome.name).figure(outcome)
+    if figure is None:
+        return {"json": path}
+    picture = folder / f"{outcome.name}.png"
+    with whole_file(picture, force=True) as partial:
+        figure.savefig(partial, format="png", metadata={"Software": None})
+    return {"json": path, "picture": picture}
+
+
+def load_outcome(path: Path) -> Outcome:
+    """Read what `save_outcome` wrote."""
+    try:
+        return outcome_from_dict(json.loads(path.read_text(encoding="utf-8")))
+    except (json.JSONDecodeError, KeyError, TypeError, AttributeError):
+        raise PriveeError(f"{path} does not hold a result of `privee paper run`; run it again") from None

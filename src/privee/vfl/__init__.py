@@ -1,7 +1,7 @@
 """Vertical federated learning: explicit roles that exchange embeddings and gradients, and nothing else."""
 
 from privee.vfl.coordinator import Coordinator
-from privee.vfl.federation import LocalFederation, make_models
+from privee.vfl.joint_model import JointModel, make_models
 from privee.vfl.models import ARCHITECTURES, ConcatTop, SumTop
 from privee.vfl.party import ActiveParty, LocalChannel, PassiveParty
 from privee.vfl.training import TrainingSettings, train
@@ -11,8 +11,8 @@ __all__ = [
     "ActiveParty",
     "ConcatTop",
     "Coordinator",
+    "JointModel",
     "LocalChannel",
-    "LocalFederation",
     "PassiveParty",
     "SumTop",
     "TrainingSettings",

@@ -1,4 +1,7 @@
-"""From joint data to a saved run, and back: what `privee train` and `privee predict` do."""
+"""From joint data to a saved run, and back: what `privee train` and `privee predict` do.
+
+Predict with a saved run: what leaves is a release, never the scores, unless asked for in so many words.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import torch
 
 from privee.data.datasets import Dataset, load_dataset
 from privee.data.partition import Partition, split_columns, split_image
+from privee.data.score_files.in_memory import save_scores
 from privee.data.tables import Preprocessing
+from privee.defenses import Defense
 from privee.errors import PriveeError
-from privee.vfl.federation import LocalFederation, make_models
+from privee.randomness import Draws
+from privee.theory import rows_in_order
+from privee.vfl.coordinator import Progress
 from privee.vfl.joint_data import JointData, from_dataset, new_rows
+from privee.vfl.joint_model import JointModel, make_models
 from privee.vfl.messages import Report
 from privee.vfl.runs import RunFolder, read_json, write_json, write_private
 from privee.vfl.training import OnStep, TrainingSettings, train
@@ -74,7 +83,7 @@ def train_run(
 
 def open_run(
     path: Path, files: Mapping[str, Path] | None = None, data_dir: Path | None = None
-) -> tuple[LocalFederation, JointData]:
+) -> tuple[JointModel, JointData]:
     """A trained joint model with the data to predict on: its dataset, or new tables of the parties."""
     run = RunFolder.open(path)
     run.check_files()
@@ -133,9 +142,9 @@ def _saved_shapes(run: RunFolder) -> dict[str, tuple[int, ...]]:
     return {name: (len(Preprocessing.from_dict(one).feature_names),) for name, one in saved.items()}
 
 
-def _federation(data: JointData, model: str, seed: int) -> LocalFederation:
+def _federation(data: JointData, model: str, seed: int) -> JointModel:
     bottoms, top = make_models(model, data.shapes, len(data.class_names), seed)
-    return LocalFederation(data.columns, data.labels, bottoms, top)
+    return JointModel(data.columns, data.labels, bottoms, top)
 
 
 def _config(data: JointData, model: str, settings: TrainingSettings) -> dict[str, Any]:
@@ -155,3 +164,51 @@ def _private(run: RunFolder, party: str) -> dict[str, Any]:
 
 def _plain(report: Report) -> dict[str, Any]:
     return {"loss": report.loss, "accuracy": report.accuracy, "rows": report.rows}
+
+
+Which = Literal["test", "train", "all"]
+
+
+def predict(
+    run: Path,
+    target: Path,
+    defense: Defense,
+    *,
+    files: Mapping[str, Path] | None = None,
+    which: Which = "test",
+    draws: Draws | None = None,
+    data_dir: Path | None = None,
+    force: bool = False,
+    spreadsheet: bool = False,
+    progress: Progress = lambda done, size: None,
+) -> dict[str, Any]:
+    """Write the releases of a run's predictions to a file and return a summary."""
+    federation, data = open_run(run, files, data_dir)
+    rows = np.concatenate([data.train, data.test]) if which == "all" else getattr(data, which)
+    scores = federation.scores(torch.from_numpy(rows), progress=progress)
+    release = defense.release(scores, draws=draws)
+    formulas = save_scores(
+        target, release, names=_names(data), ids=_ids(data, rows), force=force, spreadsheet=spreadsheet
+    )
+    same = release.argmax(axis=1) == scores.argmax(axis=1)
+    return {
+        "defense": defense.settings(),
+        "out": str(target),
+        "rows": len(rows),
+        "classes": scores.shape[1],
+        "ranking_kept": float(rows_in_order(scores, release).mean()),
+        "label_kept": float(same.mean()),
+        "mean_l1_moved": float(np.abs(release - scores).sum(axis=1).mean()),
+        "formulas": formulas,
+    }
+
+
+def _names(data: JointData) -> list[str]:
+    return [f"class_{name}" for name in data.class_names]
+
+
+def _ids(data: JointData, rows: np.ndarray) -> tuple[str, list[object]]:
+    if data.ids is None:
+        return "row", rows.tolist()
+    tables = data.about["tables"]
+    return tables["id_columns"][tables["parties"][0]], [data.ids[row] for row in rows]

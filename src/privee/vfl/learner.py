@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from privee.errors import PriveeError
-from privee.vfl.optimizer_state import load_optimizer_tensors, optimizer_tensors
+from privee.vfl.weights import load_optimizer_tensors, optimizer_tensors
 
 
 class Learner:

@@ -23,7 +23,7 @@ from privee.atomic import whole_file
 from privee.data.tables import ALIGNED, write_aligned
 from privee.errors import PriveeError
 from privee.version import __version__
-from privee.vfl.federation import COORDINATOR
+from privee.vfl.joint_model import COORDINATOR
 from privee.vfl.learner import Learner
 from privee.vfl.training import Progress
 from privee.vfl.weights import load_tensors, save_tensors

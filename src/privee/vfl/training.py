@@ -1,4 +1,7 @@
-"""Training: epochs, early stopping, checkpoints, and the same result whether or not it was interrupted."""
+"""Training: epochs, early stopping, checkpoints, and the same result whether or not it was interrupted.
+
+The paper's training settings by dataset, from its settings table.
+"""
 
 from __future__ import annotations
 
@@ -192,3 +195,19 @@ class InMemory:
 def all_rows(count: int) -> Tensor:
     """Row numbers 0 to count - 1."""
     return torch.arange(count)
+
+
+PAPER: dict[str, dict[str, Any]] = {
+    "mnist": {"model": "mlp", "epochs": 60, "batch_size": 128, "learning_rate": 5e-5},
+    "drive": {"model": "mlp", "epochs": 450, "batch_size": 128, "learning_rate": 1e-4},
+    "adult": {"model": "mlp", "epochs": 100, "batch_size": 128, "learning_rate": 1e-4},
+    "cifar10": {"model": "resnet", "epochs": 30, "batch_size": 128, "learning_rate": 2.085e-4},
+    "cifar100": {"model": "resnet", "epochs": 10, "batch_size": 512, "learning_rate": 0.01},
+}
+
+
+def paper_settings(dataset: str) -> dict[str, Any]:
+    """Model and training settings the paper used for a dataset."""
+    if dataset not in PAPER:
+        raise SettingError(f"the paper has no settings for {dataset}; it has them for {', '.join(PAPER)}")
+    return dict(PAPER[dataset])

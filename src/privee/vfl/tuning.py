@@ -11,8 +11,8 @@ import optuna
 import torch
 
 from privee.errors import PriveeError
-from privee.vfl.federation import LocalFederation, make_models
 from privee.vfl.joint_data import JointData
+from privee.vfl.joint_model import JointModel, make_models
 from privee.vfl.training import TrainingSettings, split_validation, train
 
 LEARNING_RATE = (1e-5, 1e-1)
@@ -89,7 +89,7 @@ def _accuracy(trial: optuna.Trial, data: JointData, model: str, epochs: int, see
         patience=epochs,
     )
     bottoms, top = make_models(model, data.shapes, len(data.class_names), seed)
-    federation = LocalFederation(data.columns, data.labels, bottoms, top)
+    federation = JointModel(data.columns, data.labels, bottoms, top)
     rows = torch.from_numpy(data.train)
     train(federation.coordinator, federation.learners, rows, settings)
     _, held = split_validation(rows, settings)

@@ -1,9 +1,8 @@
 """Which defense, with which settings: one answer to a user's wishes, with the evidence for it."""
 
-from privee.audit.recommend.answer import Option, Recommendation
+from privee.audit.recommend.answer import Option, Recommendation, Wishes
 from privee.audit.recommend.choice import recommend
 from privee.audit.recommend.evidence import Effort
 from privee.audit.recommend.rules import candidates
-from privee.audit.recommend.wishes import Wishes
 
 __all__ = ["Effort", "Option", "Recommendation", "Wishes", "candidates", "recommend"]

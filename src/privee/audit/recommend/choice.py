@@ -1,18 +1,28 @@
-"""From wishes to one answer: the safest setting that meets them, or the one that comes nearest."""
+"""From wishes to one answer: the safest setting that meets them, or the one that comes nearest.
+
+Wishes that are met or not by what was found: each one a figure, and the most it may be.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from privee.audit.grid import Progress
-from privee.audit.recommend import words
-from privee.audit.recommend.answer import Attacked, Figures, Option, Recommendation
-from privee.audit.recommend.evidence import Effort, Ground, attack_all, figures, model_ground, synthetic_ground
-from privee.audit.recommend.limits import excess, failures, limits_of
+from privee.audit.recommend import explanation
+from privee.audit.recommend.answer import Attacked, Figures, Option, Recommendation, Wishes
+from privee.audit.recommend.evidence import (
+    Effort,
+    Ground,
+    attack_all,
+    figures,
+    model_ground,
+    one_number_error,
+    synthetic_ground,
+)
 from privee.audit.recommend.rules import NOT_PROTECTIVE, RULES, candidates, kind_of, others
-from privee.audit.recommend.wishes import Wishes
 from privee.audit.subject import Subject
+from privee.audit.words import figure
 from privee.defenses import Defense
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError
@@ -81,25 +91,25 @@ class _Search:
     def answer(self, attacked: Mapping[str, Attacked | None]) -> Recommendation:
         """With what attacks got, by defense."""
         unmet = self._unmet()
-        chosen = self._option(self._chosen, words.why_chosen(self._chosen, self._wishes, met=not unmet), attacked)
+        chosen = self._option(self._chosen, explanation.why_chosen(self._chosen, self._wishes, met=not unmet), attacked)
         return Recommendation(
             wishes=self._wishes,
             n_classes=self._classes,
             met=not unmet,
             unmet=unmet,
             chosen=chosen,
-            use=words.how_to_use(self._chosen, self._ground),
-            over_releases=words.over_releases(self._wishes, chosen, self._whole_budget()),
+            use=explanation.how_to_use(self._chosen, self._ground),
+            over_releases=explanation.over_releases(self._wishes, chosen, self._whole_budget()),
             alternatives=tuple(self._option(defense, why, attacked) for defense, why in self._lost.items()),
             not_protective=tuple(
                 self._option(
-                    defense, words.with_findings(why, self._found(defense), attacked.get(defense.spec)), attacked
+                    defense, explanation.with_findings(why, self._found(defense), attacked.get(defense.spec)), attacked
                 )
                 for defense, why in self._refused.items()
             ),
             tried=self._ground.tried,
             tried_on=self._ground.tried_on,
-            notes=words.notes(self._chosen, self._wishes, self._ground, attacked=chosen.attacked is not None),
+            notes=explanation.notes(self._chosen, self._wishes, self._ground, attacked=chosen.attacked is not None),
         )
 
     def _found(self, defense: Defense) -> Figures:
@@ -130,7 +140,7 @@ class _Search:
         freely = dataclasses.replace(self._wishes, epsilon=None, formal=False)
         ladder = candidates(freely, self._classes, self._ground.public) if failed else ()
         enough = next((defense for defense in ladder if self._excess(defense) <= 1), None)
-        more = words.would_do(None if enough is None else self._epsilon(enough), self._wishes.queries)
+        more = explanation.would_do(None if enough is None else self._epsilon(enough), self._wishes.queries)
         return {wish: f"the nearest setting {failure}; {more}" for wish, failure in failed.items()}
 
     def _whole_budget(self) -> tuple[Defense, Figures] | None:
@@ -158,3 +168,56 @@ class _Search:
             figures=self._found(defense),
             attacked=attacked.get(defense.spec),
         )
+
+
+TOP_SHARE, SMALLEST_TOP_ERROR = 0.5, 0.01
+"""A top score means something if its error is at most this share of one number's for all records; 0.01 always does."""
+TOP_GAP = 0.05
+"""And if it is off by no more than this, on average over records that are told about the same."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Limit:
+    """The most that one of the figures may be, for a wish's sake."""
+
+    wish: str
+    figure: str
+    most: float
+    words: str
+
+    def share(self, found: Figures) -> float:
+        """Of what is allowed; above 1 the wish is not met."""
+        return float(getattr(found, self.figure)) / self.most
+
+    def failure(self, found: Figures) -> str:
+        """What is wrong, in words."""
+        return self.words.format(figure(getattr(found, self.figure)), figure(self.most))
+
+
+def limits_of(wishes: Wishes, ground: Ground) -> tuple[Limit, ...]:
+    """For the wishes that need figures."""
+    limits = []
+    if wishes.max_moved is not None:
+        words = "moves scores by {} on average (L1), more than {}"
+        limits.append(Limit("max_moved", "mean_l1_moved", wishes.max_moved, words))
+    if wishes.calibrated_top:
+        enough = max(TOP_SHARE * one_number_error(ground), SMALLEST_TOP_ERROR)
+        off = "gets the top score wrong by {}; above {} it tells records apart little better than one number for all"
+        biased = "shifts the top score by {} among records that are told about the same, more than {}"
+        limits.append(Limit("calibrated_top", "top_score_error", enough, off))
+        limits.append(Limit("calibrated_top", "calibration_gap", TOP_GAP, biased))
+    return tuple(limits)
+
+
+def excess(found: Figures, limits: Sequence[Limit]) -> float:
+    """1 or less: all are met. Above: by how much the worst one is missed."""
+    return max((limit.share(found) for limit in limits), default=0.0)
+
+
+def failures(found: Figures, limits: Sequence[Limit]) -> dict[str, str]:
+    """What is not met, by wish."""
+    failed: dict[str, str] = {}
+    for limit in limits:
+        if limit.share(found) > 1:
+            failed.setdefault(limit.wish, limit.failure(found))
+    return failed

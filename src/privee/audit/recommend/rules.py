@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
-from privee.audit.recommend.wishes import Wishes
+from privee.audit.recommend.answer import Wishes
 from privee.defenses import Defense, OrderedDP
 from privee.defenses import defense as make_defense
 from privee.defenses.ordered_dp import SMALLEST_EPSILON

@@ -9,9 +9,9 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 
 from privee.audit.report import charts
-from privee.audit.report.labels import Box, Point, needs_leader, place_labels
-from privee.audit.report.scales import scale_error, scale_moved
-from privee.audit.report.words import number
+from privee.audit.report.charts import scale_error, scale_moved
+from privee.audit.report.label_placement import Box, Point, needs_leader, place_labels
+from privee.audit.report.number_format import number
 from privee.audit.results import Card
 
 MARKER = 8.0

@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
-from privee.data.alignment.active import ActiveAligner
+from privee.data.alignment.aligners import ActiveAligner, PassiveAligner
 from privee.data.alignment.ids import Rows
-from privee.data.alignment.passive import PassiveAligner
 from privee.errors import PriveeError
 
 Progress = Callable[[int, int], None]

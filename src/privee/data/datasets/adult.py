@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from privee.data.datasets.base import Features, Groups, Labels, Parts
-from privee.data.datasets.encode import one_hot, scale_to_unit
 from privee.data.datasets.info import DataFile, DatasetInfo, Layout
+from privee.data.datasets.prepare import one_hot, scale_to_unit
 
 _URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
 _NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")

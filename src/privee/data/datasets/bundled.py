@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from privee.data.datasets.base import Parts, one_feature_each
-from privee.data.datasets.encode import scale_to_unit
 from privee.data.datasets.info import DatasetInfo, Layout
-from privee.data.datasets.packages import needed
-from privee.data.datasets.split import stratified_split
+from privee.data.datasets.prepare import scale_to_unit, stratified_split
+from privee.extras import needed
 
 _BUNDLED = "scikit-learn's bundled copy"
 TEST_SHARE = 0.5  # they are small, and what is measured is measured on the test rows

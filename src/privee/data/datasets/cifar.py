@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.data.datasets.base import Features, Labels, Parts
-from privee.data.datasets.encode import pictures_to_unit
 from privee.data.datasets.info import DataFile, DatasetInfo, Layout
+from privee.data.datasets.prepare import pictures_to_unit
 from privee.errors import PriveeError
 
 _HOME = "https://www.cs.toronto.edu/~kriz/"

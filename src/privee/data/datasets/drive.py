@@ -10,9 +10,8 @@ import numpy as np
 import pyarrow.csv as arrow_csv
 
 from privee.data.datasets.base import Parts, one_feature_each
-from privee.data.datasets.encode import scale_to_unit
 from privee.data.datasets.info import DataFile, DatasetInfo, Layout
-from privee.data.datasets.split import stratified_split
+from privee.data.datasets.prepare import scale_to_unit, stratified_split
 
 _NAME = "Sensorless_drive_diagnosis.txt"
 _COLUMNS = 48

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from privee.atomic import whole_file
 from privee.data.datasets.info import DataFile
-from privee.data.datasets.packages import needed
 from privee.errors import PriveeError
+from privee.extras import needed
 
 CHUNK_BYTES = 1 << 16
 TIMEOUT_SECONDS = 30

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from privee.data.score_files.blocks import Reader, Writer
-from privee.data.score_files.npy import NpyReader, NpyWriter
-from privee.data.score_files.parquet import ParquetReader, parquet_names
-from privee.data.score_files.tables import CsvReader, TableWriter, csv_names
+from privee.data.score_files.csv_scores import CsvReader, TableWriter, csv_names
+from privee.data.score_files.npy_scores import NpyReader, NpyWriter
+from privee.data.score_files.parquet_scores import ParquetReader, parquet_names
 from privee.errors import PriveeError
 
 SUFFIXES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".npy": "npy"}

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privee.data.files.arrow import listed
 from privee.data.tables.cells import Kind, kind_of
 from privee.data.tables.encoders import Column, column_from_dict, fit_categorical, fit_numeric
-from privee.data.tables.files import listed
 from privee.data.tables.reading import PartyTable
 from privee.errors import PriveeError, SettingError
 

@@ -17,7 +17,7 @@ from starlette.types import Scope
 
 from privee.gateway.http.problems import Denied
 from privee.gateway.ledger.api_keys import KeyRecord, Keys
-from privee.gateway.ledger.trouble import LedgerUnavailable
+from privee.gateway.ledger.database import LedgerUnavailable
 
 REMEMBERED_SECONDS = 1.0
 """How long a found key is remembered, hence how long a revoked one may still be used."""

@@ -10,9 +10,8 @@ from pydantic import FailFast, Field
 
 from privee.errors import PriveeError
 from privee.gateway.http.access import Key, allow
-from privee.gateway.http.bodies import BoundedRoute
 from privee.gateway.http.ledger_routes import EntityId
-from privee.gateway.http.problems import DOCUMENTED
+from privee.gateway.http.problems import DOCUMENTED, BoundedRoute
 from privee.gateway.http.protocol import Strict
 from privee.gateway.ledger.api_keys import DEFAULT_RATE, KeyRecord, Role, default_quotas
 from privee.gateway.service import Service

@@ -9,12 +9,11 @@ from fastapi import FastAPI
 
 from privee.gateway.http import admin_routes, inference_routes, ledger_routes
 from privee.gateway.http.access import Access
-from privee.gateway.http.metrics import Metrics
-from privee.gateway.http.observed import Observed
+from privee.gateway.http.middleware import Metrics, Observed
 from privee.gateway.http.problems import handle_problems
-from privee.gateway.logs import log
 from privee.gateway.service import Service
 from privee.gateway.ui import docs_page, pages
+from privee.logs import log
 from privee.version import __version__
 
 DESCRIPTION = """Protected predictions of a joint model (Open Inference Protocol).

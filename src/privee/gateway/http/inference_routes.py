@@ -8,8 +8,7 @@ from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import JSONResponse
 
 from privee.gateway.http.access import Key, allow, allow_model
-from privee.gateway.http.bodies import QueryRoute
-from privee.gateway.http.problems import DOCUMENTED, Denied
+from privee.gateway.http.problems import DOCUMENTED, Denied, QueryRoute
 from privee.gateway.http.protocol import (
     InferRequest,
     InferResponse,
@@ -20,8 +19,8 @@ from privee.gateway.http.protocol import (
     read_query,
     write_answer,
 )
-from privee.gateway.parties.errors import PartyError
 from privee.gateway.service import Service
+from privee.party.errors import PartyError
 from privee.version import __version__
 
 ModelName = Annotated[str, Path(max_length=128)]

@@ -9,8 +9,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import Field
 
 from privee.gateway.http.access import Key, allow
-from privee.gateway.http.bodies import BoundedRoute
-from privee.gateway.http.problems import DOCUMENTED
+from privee.gateway.http.problems import DOCUMENTED, BoundedRoute
 from privee.gateway.http.protocol import Strict
 from privee.gateway.service import Service
 

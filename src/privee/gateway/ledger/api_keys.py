@@ -17,9 +17,9 @@ import sqlalchemy as sa
 from privee.errors import PriveeError
 from privee.gateway.ledger.audit_chain import REASON, append, check_text
 from privee.gateway.ledger.clock import SteadyClock
+from privee.gateway.ledger.database import clear_errors
 from privee.gateway.ledger.quotas import FOR_CONSUMERS, UNLIMITED, Quotas
 from privee.gateway.ledger.schema import api_keys, quotas
-from privee.gateway.ledger.trouble import clear_errors
 
 Role = Literal["consumer", "auditor", "administrator"]
 ROLES: tuple[Role, ...] = get_args(Role)

@@ -20,8 +20,8 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 from privee.errors import PriveeError
+from privee.gateway.ledger.database import clear_errors
 from privee.gateway.ledger.schema import audit_log, tally
-from privee.gateway.ledger.trouble import clear_errors
 
 ACTOR, ACT, SUBJECT, REASON = 128, 64, 128, 1000  # longest texts
 START = bytes(32)  # what stands before the first entry

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy import exc
 
-from privee.gateway.ledger import engine as settings
-from privee.gateway.ledger.files import SameFile
-from privee.gateway.ledger.trouble import LedgerUnavailable, unavailable
+from privee.gateway.ledger import database as settings
+from privee.gateway.ledger.database import LedgerUnavailable, unavailable
+from privee.gateway.ledger.private_files import SameFile
 
 WRITERS, READERS = 4, 4
 TRIES = 6

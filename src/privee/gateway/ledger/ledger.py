@@ -12,17 +12,8 @@ import sqlalchemy as sa
 from privee.errors import PriveeError
 from privee.gateway.budget.price import Price
 from privee.gateway.ledger import losses, opening, resets, views
-from privee.gateway.ledger.asks import Ask, OverQuota, Quote, Receipt, Refused
-from privee.gateway.ledger.clock import SteadyClock
-from privee.gateway.ledger.connections import Connections
-from privee.gateway.ledger.counting import Counting
-from privee.gateway.ledger.engine import is_sqlite
-from privee.gateway.ledger.entities import hash_entities
-from privee.gateway.ledger.guard import Guard
-from privee.gateway.ledger.limits import Limits
-from privee.gateway.ledger.mark import Tally
-from privee.gateway.ledger.secrets import Subkeys, subkeys
-from privee.gateway.ledger.settling import (
+from privee.gateway.ledger.charge_sql import Counting
+from privee.gateway.ledger.charging import (
     DoesNotFit,
     Known,
     charge_all,
@@ -31,7 +22,14 @@ from privee.gateway.ledger.settling import (
     record_refused,
     refuse_all,
 )
-from privee.gateway.ledger.trouble import LedgerUnavailable, clear_errors
+from privee.gateway.ledger.clock import SteadyClock
+from privee.gateway.ledger.connections import Connections
+from privee.gateway.ledger.database import LedgerUnavailable, clear_errors, is_sqlite
+from privee.gateway.ledger.limits import Limits
+from privee.gateway.ledger.losses import Guard
+from privee.gateway.ledger.mark import Tally
+from privee.gateway.ledger.requests import Ask, OverQuota, Quote, Receipt, Refused
+from privee.gateway.ledger.secrets import Subkeys, hash_entities, subkeys
 
 __all__ = ["Ask", "Ledger", "LedgerUnavailable", "Limits", "OverQuota", "Price", "Quote", "Receipt", "Refused"]
 

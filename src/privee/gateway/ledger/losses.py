@@ -1,7 +1,12 @@
-"""Counts that a SQLite ledger has lost: how that shows against its mark, and how it is accepted."""
+"""Counts that a SQLite ledger has lost: how that shows against its mark, and how it is accepted.
+
+What watches over a SQLite ledger's files while it is open, so that no count is lost unnoticed.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,10 +15,12 @@ import sqlalchemy as sa
 from privee.errors import PriveeError
 from privee.gateway.budget.price import CAP, Price
 from privee.gateway.ledger import audit_chain
+from privee.gateway.ledger.connections import Connections
+from privee.gateway.ledger.database import LedgerUnavailable, clear_errors
 from privee.gateway.ledger.mark import MISSING, Mark, Tally, path_for, read_mark, read_tally
+from privee.gateway.ledger.private_files import SameFile
 from privee.gateway.ledger.schema import spending, tally
 from privee.gateway.ledger.secrets import Subkeys
-from privee.gateway.ledger.trouble import LedgerUnavailable, clear_errors
 
 
 def compare(engine: sa.Engine, keys: Subkeys) -> tuple[Tally | None, str | None]:
@@ -74,3 +81,47 @@ def _spend_all(connection: sa.Connection, now: int) -> int:
     """Every entity that is known counts as spent, until it is reset or its window ends; tells how many."""
     full = dict.fromkeys(Price._fields, CAP) | {"window_started": now}
     return connection.execute(sa.update(spending).values(full)).rowcount
+
+
+CHECKPOINT_SECONDS = 5.0
+"""How long counts stay in the `-wal` file alone while charges go on; what is there too is not lost with it."""
+
+
+class Guard:
+    """Notices files that were removed or replaced, keeps the mark, and copies counts from the `-wal` file in time.
+
+    Args:
+        engine, keys, now: of the ledger.
+        marked: False for one that is only read, though its mark is wrong.
+    """
+
+    def __init__(self, engine: sa.Engine, keys: Subkeys, now: int, *, marked: bool = True) -> None:
+        self.same, self._engine = SameFile(engine), engine
+        self._mark = keep_mark(engine, keys, now) if marked else None
+        self._copied = time.monotonic()
+        if self._mark:
+            self.same.watch(self._mark.path)
+
+    @property
+    def mark(self) -> Mark:
+        """Of a ledger that has lost nothing."""
+        if self._mark is None:
+            raise LedgerUnavailable("the ledger is closed, or was opened for reading alone")
+        return self._mark
+
+    def keep(self, tally: Tally, reading: Connections) -> None:
+        """Before a release leaves."""
+        due = time.monotonic() - self._copied > CHECKPOINT_SECONDS
+        if due:
+            self._copied = time.monotonic()
+            reading.run(lambda cursor: cursor.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall())
+        self.mark.keep(tally, sync=due)
+        self.same.committed = tally.commits
+
+    def close(self, now: int) -> None:
+        """Let go of the files; the mark then covers administrative acts, too."""
+        mark, self._mark = self._mark, None
+        if mark is not None:
+            with contextlib.suppress(LedgerUnavailable), mark:  # what was released is in it already
+                bring_up_to_date(mark, self._engine, now)
+        self.same.close()

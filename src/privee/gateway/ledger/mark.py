@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from privee.gateway.ledger.files import path_of
+from privee.gateway.ledger.database import LedgerUnavailable
+from privee.gateway.ledger.private_files import path_of
 from privee.gateway.ledger.schema import tally
-from privee.gateway.ledger.trouble import LedgerUnavailable
 
 _TITLE = "privee ledger mark 1"
 _LONGEST = 256

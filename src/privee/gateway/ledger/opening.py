@@ -1,22 +1,29 @@
-"""How a ledger is made, brought up to date and checked before it is trusted."""
+"""How a ledger is made, brought up to date and checked before it is trusted.
+
+The database's tables, made and brought up to date with Alembic; the steps are in `migrations/versions`.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import hmac
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 
 from privee.errors import PriveeError
-from privee.gateway.ledger import migrate
-from privee.gateway.ledger.engine import connect, is_sqlite
-from privee.gateway.ledger.files import check_file, make_private
+from privee.gateway.ledger.database import clear_errors, connect, is_sqlite
 from privee.gateway.ledger.losses import compare
-from privee.gateway.ledger.schema import about, audit_log, releases
+from privee.gateway.ledger.private_files import check_file, make_private
+from privee.gateway.ledger.schema import about, audit_log, metadata, releases
 from privee.gateway.ledger.secrets import Subkeys
-from privee.gateway.ledger.trouble import clear_errors
 
 _CHECK = "key_check"
 _TIMES = (sa.select(sa.func.max(releases.c.at)), sa.select(audit_log.c.at).order_by(audit_log.c.seq.desc()).limit(1))
@@ -30,7 +37,7 @@ def create(url: str, keys: Subkeys) -> None:
             make_private(engine)
             check_file(engine, new=True)
         with _alone(engine) as connection:
-            migrate.upgrade(connection)
+            upgrade_tables(connection)
             if _stored_check(connection) is None:
                 connection.execute(sa.insert(about).values(name=_CHECK, value=keys.check.hex()))
             _check_key(connection, keys)
@@ -42,9 +49,9 @@ def upgrade(url: str) -> None:
         if is_sqlite(engine):
             check_file(engine)
         with _alone(engine) as connection:
-            if migrate.current(connection) is not None:
-                migrate.upgrade(connection)
-            migrate.check(connection)
+            if current(connection) is not None:
+                upgrade_tables(connection)
+            check(connection)
 
 
 class Opened(NamedTuple):
@@ -67,7 +74,7 @@ def open_checked(url: str, keys: Subkeys) -> Opened:
         if is_sqlite(engine):
             check_file(engine)
         with engine.execution_options(reads=True).connect() as connection:
-            migrate.check(connection)
+            check(connection)
             _check_key(connection, keys)
             times = [connection.execute(query).scalar() for query in _TIMES]
             latest = max((time for time in times if isinstance(time, int)), default=0)
@@ -105,3 +112,58 @@ def _stored_check(connection: sa.Connection) -> str | None:
 def _check_key(connection: sa.Connection, keys: Subkeys) -> None:
     if not hmac.compare_digest(_stored_check(connection) or "", keys.check.hex()):
         raise PriveeError("this ledger was made with another key: give it that one")
+
+
+_FOLDER = Path(__file__).parent / "migrations"
+
+
+def upgrade_tables(connection: sa.Connection) -> None:
+    """Take every step that is missing, in the caller's transaction; an empty database gets all tables."""
+    found = current(connection)
+    if found is None:
+        taken = sorted(set(sa.inspect(connection).get_table_names()) & set(metadata.tables))
+        if taken:
+            raise PriveeError(
+                f"this database has a table {taken[0]} of something else: give the ledger its own database"
+            )
+    elif not _is_known(found):
+        raise PriveeError(_NEWER)
+    config = _config()
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+def current(connection: sa.Connection) -> str | None:
+    """The last step taken; None if the database holds no ledger."""
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def head() -> str:
+    """The last step there is."""
+    return str(ScriptDirectory.from_config(_config()).get_current_head())
+
+
+def check(connection: sa.Connection) -> None:
+    """Refuse a database that this privee was not made for."""
+    found = current(connection)
+    if found is None:
+        raise PriveeError("this database holds no ledger: privee ledger init makes one")
+    if found != head():
+        raise PriveeError(_OLDER if _is_known(found) else _NEWER)
+
+
+_OLDER = "this ledger was made by an older privee: run privee ledger upgrade"
+_NEWER = "this ledger was made by a newer privee: install that one"
+
+
+def _is_known(revision: str) -> bool:
+    try:
+        return ScriptDirectory.from_config(_config()).get_revision(revision) is not None
+    except CommandError:
+        return False
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
+    return config

@@ -12,9 +12,9 @@ from privee.errors import PriveeError
 from privee.gateway.budget.price import Price
 from privee.gateway.ledger import audit_chain
 from privee.gateway.ledger.api_keys import check_id
-from privee.gateway.ledger.counting import chunks
-from privee.gateway.ledger.entities import tag
+from privee.gateway.ledger.charge_sql import chunks
 from privee.gateway.ledger.schema import key_entities, spending
+from privee.gateway.ledger.secrets import tag
 
 _ZEROS = dict.fromkeys(Price._fields, 0)
 _SHOWN = 20

@@ -1,13 +1,19 @@
-"""What the ledger's one secret key is used for; each use has a subkey of its own, and none tells about another."""
+"""What the ledger's one secret key is used for; each use has a subkey of its own, and none tells about another.
+
+Entities as the ledger knows them: keyed hashes of their ids. The ids themselves are never stored.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import hmac
+from collections.abc import Sequence
 
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from privee.defenses.keys import check_key
+from privee.defenses.secret_keys import check_key
+from privee.errors import PriveeError
 
 _PURPOSE = b"privee ledger 1: "
 
@@ -41,3 +47,19 @@ def subkey(key: bytes, name: str) -> bytes:
     """The key for one use, derived with HKDF-SHA256."""
     check_key(key)
     return HKDF(hashes.SHA256(), length=32, salt=None, info=_PURPOSE + name.encode()).derive(key)
+
+
+TAG = 12
+
+
+def hash_entities(key: bytes, entities: Sequence[str]) -> list[bytes]:
+    """HMAC-SHA256 of each id's UTF-8 text."""
+    try:
+        return [hmac.digest(key, entity.encode(), "sha256") for entity in entities]
+    except UnicodeEncodeError:
+        raise PriveeError("an entity's id must be text that can be written as UTF-8") from None
+
+
+def tag(entity: bytes) -> str:
+    """Enough of the hash to tell entities apart on a screen."""
+    return entity.hex()[:TAG]

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from privee.gateway.budget.price import NOTHING, UNIT, Price
-from privee.gateway.ledger.counting import is_over
-from privee.gateway.ledger.entities import tag
+from privee.gateway.ledger.charge_sql import is_over
 from privee.gateway.ledger.limits import Limits
 from privee.gateway.ledger.schema import releases, spending
+from privee.gateway.ledger.secrets import tag
 
 _RELEASED = releases.c.outcome == "released"
 

@@ -8,7 +8,7 @@ from privee.gateway.budget.price import NOTHING, Price
 from privee.gateway.ledger.limits import Limits, remaining
 from privee.gateway.numbers_as_text import counted
 from privee.gateway.settings import GatewaySettings
-from privee.gateway.ui.words import span
+from privee.gateway.ui.filters import span
 
 
 def allowance(settings: GatewaySettings, limits: Limits, price: Price) -> str:

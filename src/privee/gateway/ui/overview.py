@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from privee.gateway.channel.party_channel import PartyHealth
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.views import Spending
 from privee.gateway.numbers_as_text import counted
-from privee.gateway.parties.channel import PartyHealth
 from privee.gateway.service import Health, Service
 from privee.gateway.ui.allowance import allowance, given
 from privee.gateway.ui.timeline import RANGES, Range, beginning, timeline

@@ -12,11 +12,11 @@ from fastapi.routing import APIRoute
 
 from privee.gateway.http.problems import Denied
 from privee.gateway.http.protocol import MAX_ID_BYTES
-from privee.gateway.ledger.trouble import LedgerUnavailable, clear_errors
+from privee.gateway.ledger.database import LedgerUnavailable, clear_errors
 from privee.gateway.service import Service
-from privee.gateway.ui.entry import COOKIE, NotSignedInError, Reader, clear_cookie, desk_of, same_site, set_cookie
 from privee.gateway.ui.overview import one_entity, overview
 from privee.gateway.ui.rendering import page
+from privee.gateway.ui.sign_in import COOKIE, NotSignedInError, Reader, clear_cookie, same_site, set_cookie, sign_in_of
 from privee.gateway.ui.timeline import DEFAULT, RANGES
 
 SEE_OTHER = 303
@@ -85,7 +85,7 @@ async def sign_in(request: Request, key: Annotated[str, Form()] = "") -> Respons
     """Start a session. Every unfit key gets the same words: unknown, revoked, or of a consumer."""
     address = request.client.host if request.client else ""
     try:
-        found = await desk_of(request).sign_in(request.app.state.access, key.strip(), address)
+        found = await sign_in_of(request).sign_in(request.app.state.access, key.strip(), address)
     except Denied as denied:
         answer = page("login.html", denied.status, problem=denied.words)
         answer.headers.update(denied.headers)
@@ -102,7 +102,7 @@ async def sign_in(request: Request, key: Annotated[str, Form()] = "") -> Respons
 @router.post("/logout", dependencies=[Depends(same_site)])
 async def sign_out(request: Request) -> Response:
     """End the session."""
-    desk_of(request).sessions.end(request.cookies.get(COOKIE, ""))
+    sign_in_of(request).sessions.end(request.cookies.get(COOKIE, ""))
     return _leave(request)
 
 

@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from privee.gateway.ui import words
+from privee.gateway.ui import filters
 
 
 def page(template: str, status: int = 200, /, **values: Any) -> Response:
@@ -31,7 +31,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= words.FILTERS
+    made.filters |= filters.FILTERS
     made.globals |= {"style": _style()}
     return made
 

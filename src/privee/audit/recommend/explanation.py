@@ -1,0 +1,100 @@
+"""A recommendation's sentences."""
+
+from __future__ import annotations
+
+from privee.audit.recommend.answer import Attacked, Figures, Option, Wishes
+from privee.audit.recommend.evidence import MOST_RELEASES, Ground
+from privee.audit.recommend.rules import EPSILONS
+from privee.audit.words import figure
+from privee.defenses import Defense, LabelOnly, OrderedDP, RankingOnly
+from privee.theory import composed_epsilon
+
+REPEATABLE = (
+    "With repeatable draws (privee.defenses.repeatable.Repeatable) the same query gets the same release and costs "
+    "epsilon {:g} once; queries that differ, if only in the asking party's own columns, add up as fresh ones do."
+)
+ORDER_ALONE = {
+    LabelOnly.name: "the predicted class is all that must stay exact, and no release of it gives away less",
+    RankingOnly.name: "the order is all that was asked for, and no release that keeps the ranking gives away less",
+    OrderedDP.name: "shows the order of the leading classes and nothing of the others'; the smallest epsilon tried is "
+    "enough where scores need not mean anything",
+}
+LEARN = "scores that are public or the active party's own to give (privee.OrderedDP.fitted)"
+
+
+def why_chosen(defense: Defense, wishes: Wishes, *, met: bool) -> str:
+    """Why this one."""
+    if not met:
+        return "no setting meets all wishes; this one comes nearest"
+    return "the smallest epsilon tried that meets the wishes" if wishes.magnitudes else ORDER_ALONE[defense.name]
+
+
+def would_do(epsilon: float | None, queries: int) -> str:
+    """What it would take to meet the wishes."""
+    if epsilon is None:
+        return f"no epsilon up to {EPSILONS[-1]:g} meets all wishes"
+    if queries == 1:
+        return f"epsilon {epsilon:g} would do"
+    total = composed_epsilon(epsilon, queries)
+    return f"epsilon {epsilon:g} for each release would do, {total:g} in all ({epsilon:g} for repeats of one query)"
+
+
+def over_releases(wishes: Wishes, chosen: Option, whole_budget: tuple[Defense, Figures] | None) -> tuple[str, ...]:
+    """What several releases of a record add up to; `whole_budget` is what the total allows in a single release."""
+    epsilon = chosen.epsilon or 0.0
+    if epsilon == 0:
+        return ("Any number of releases of a record gives away no more than one.",)
+    times, total = wishes.queries, composed_epsilon(epsilon, wishes.queries)
+    budget = "" if wishes.total_epsilon is None else f" (budget: {wishes.total_epsilon:g})"
+    fresh = (
+        f"One release of a record costs epsilon {epsilon:g}{budget}; each further fresh one adds as much."
+        if times == 1
+        else f"{times} fresh releases of a record cost epsilon {times} x {epsilon:g} = {total:g}{budget}."
+    )
+    lines = [fresh, REPEATABLE.format(epsilon)]
+    if whole_budget is not None:
+        defense, found = whole_budget
+        lines.append(
+            f"The whole budget could then go into that one release: {defense.spec} moves scores by "
+            f"{figure(found.mean_l1_moved)} on average, where the recommended one moves them by "
+            f"{figure(chosen.figures.mean_l1_moved)}."
+        )
+    return tuple(lines)
+
+
+def how_to_use(defense: Defense, ground: Ground) -> str:
+    """In Python."""
+    if ground.tried == "synthetic" and isinstance(defense, OrderedDP) and defense.prior is not None:
+        top = "" if defense.keep_top is None else f", keep_top={defense.keep_top}"
+        return f"privee.OrderedDP.fitted({defense.epsilon:g}, public_scores{top}).release(scores)"
+    return f'privee.defense("{defense.spec}").release(scores)'
+
+
+def with_findings(why: str, found: Figures, attacked: Attacked | None) -> str:
+    """Why something does not protect, with what was found."""
+    moved, left = figure(found.mean_l1_moved), figure(found.left_after_inverse)
+    told = f"{why}; moved by {moved} (L1), {left} after its public inverse"
+    if attacked is None:
+        return told
+    error = figure(attacked.headline.error.mean)
+    return f"{told}; the best attack errs by {error}, {attacked.guess_normalised:.0%} of the best guess's error"
+
+
+def notes(chosen: Defense, wishes: Wishes, ground: Ground, *, attacked: bool) -> tuple[str, ...]:
+    """What else to know."""
+    learned = isinstance(chosen, OrderedDP) and chosen.prior is not None
+    measured = ground.tried == "measured"
+    said = {
+        "Nothing was attacked: give a run folder, --dataset or --entry to see what attacks get.": not measured,
+        "No attack could run on this model, so nothing is known about what one would get.": measured and not attacked,
+        "One seed gives no intervals; --seeds 3 does, and privee audit tries every attack.": measured
+        and len(ground.scores) == 1,
+        f"Attacks were given {MOST_RELEASES} releases of each record, not {wishes.queries}.": measured
+        and wishes.queries > MOST_RELEASES,
+        "Use the order alone: the numbers in the release are drawn at random.": isinstance(chosen, RankingOnly),
+        f"Tail and prior were learned from synthetic scores; learn yours from {LEARN}.": learned and not measured,
+        f"Tail and prior were learned from rows that are not attacked; learn yours from {LEARN}.": learned and measured,
+        f"Scores are moved less once tail and prior are learned from {LEARN}.": isinstance(chosen, OrderedDP)
+        and not learned,
+    }
+    return tuple(note for note, holds in said.items() if holds)

@@ -1,0 +1,30 @@
+"""Top-k under homomorphic encryption (CKKS), without bootstrapping. TenSEAL is loaded when something is encrypted."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_HOME = {
+    "EncryptedTopK": "top_k_defense",
+    "Evaluator": "roles",
+    "EvaluationKeys": "roles",
+    "KeyHolder": "roles",
+    "Plan": "parameters",
+    "Sender": "roles",
+    "Session": "session",
+    "TopKResult": "session",
+    "encrypted_top_k": "session",
+    "plan": "planning",
+    "read_result": "session",
+    "simulate": "clear",
+}
+
+__all__ = list(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name when it is asked for: importing privee must not pay for any of this."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -1,0 +1,174 @@
+"""The active party's side of an alignment: it meets every passive party and tells them what is common to all.
+
+A passive party's side of an alignment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from privee.data.alignment.alignment_messages import Kind, Session, pack, same_tag, unpack
+from privee.data.alignment.ids import Rows, checked_ids, in_common_order
+from privee.data.alignment.psi import PsiClient, PsiServer, Tick, size_of_setup
+from privee.errors import PriveeError
+
+
+class ActiveAligner:
+    """Exchanges four messages with each passive party, over any channel that is encrypted and authenticated.
+
+    For every passive party in turn: send `request`, hand the reply to `receive_answer`. When all have answered, for
+    every one: send `agreement`, hand the reply to `receive_check`. Then `rows` holds the result. An object serves one
+    alignment; if a step fails, tell the others and start again with new objects.
+    """
+
+    def __init__(
+        self, ids: Sequence[str], *, passive: Sequence[str], name: str = "active", tick: Tick = lambda ids: None
+    ) -> None:
+        self._ids, self._name, self._tick = checked_ids(ids, name), name, tick
+        self._meetings = {party: _Meeting(party, self._ids, tick) for party in passive}
+        self._common: list[int] | None = None
+        if not self._meetings:
+            raise PriveeError("an alignment needs at least one passive party")
+
+    def request(self, passive: str) -> bytes:
+        """The first message to a passive party: the own ids, blinded with a key made for this party alone."""
+        return self._meeting(passive).request()
+
+    def receive_answer(self, passive: str, message: bytes) -> None:
+        """Learn which of the own ids this passive party has."""
+        meeting = self._meeting(passive)
+        meeting.receive_answer(message)
+        if not meeting.found:
+            raise PriveeError(f"parties {self._name} and {passive} have no common ids")
+
+    def agreement(self, passive: str) -> bytes:
+        """The second message to a passive party, by which it learns which of its ids all parties have."""
+        meeting, common = self._meeting(passive), self._common_ids()
+        return meeting.agreement(common)
+
+    def receive_check(self, passive: str, message: bytes) -> None:
+        """Make sure that this passive party ended with the same records in the same order."""
+        self._meeting(passive).receive_check(message)
+
+    def rows(self) -> Rows:
+        """Positions of the common records among the own ids, in common order, once every party has confirmed."""
+        waiting = [party for party, meeting in self._meetings.items() if not meeting.confirmed]
+        if waiting:
+            raise PriveeError(f"not aligned yet: no confirmation from {', '.join(waiting)}")
+        return in_common_order(self._ids, self._common or ())
+
+    def _meeting(self, passive: str) -> _Meeting:
+        if passive not in self._meetings:
+            raise PriveeError(f"no passive party is called {passive!r}; there are {', '.join(self._meetings)}")
+        return self._meetings[passive]
+
+    def _common_ids(self) -> list[str]:
+        if self._common is None:
+            waiting = [party for party, meeting in self._meetings.items() if meeting.found is None]
+            if waiting:
+                raise PriveeError(f"no answer yet from {', '.join(waiting)}")
+            common = set.intersection(*(set(meeting.found or ()) for meeting in self._meetings.values()))
+            if not common:
+                *most, last = self._name, *self._meetings
+                raise PriveeError(f"parties {', '.join(most)} and {last} have no common ids")
+            self._common = in_common_order(self._ids, common).tolist()
+        return [self._ids[row] for row in self._common]
+
+
+class _Meeting:
+    """The active party's state towards one passive party."""
+
+    def __init__(self, party: str, ids: list[str], tick: Tick) -> None:
+        self.party, self._tick = party, tick
+        self.found: list[int] | None = None
+        self.confirmed = False
+        self._session, self._client = Session(), PsiClient(ids, tick)
+        self._their_request = self._expected_tag = b""
+        self._next = Kind.REQUEST
+
+    def request(self) -> bytes:
+        self._step(Kind.REQUEST, Kind.ANSWER)
+        message = pack(Kind.REQUEST, self._session.public_key, self._client.request())
+        self._session.record(message)
+        return message
+
+    def receive_answer(self, message: bytes) -> None:
+        self._step(Kind.ANSWER, Kind.AGREEMENT)
+        public_key, setup, response, self._their_request = unpack(Kind.ANSWER, message, self.party)
+        self._session.meet(public_key, self.party)
+        self._session.record(message)
+        self.found = self._client.intersection(setup, response)
+
+    def agreement(self, common: list[str]) -> bytes:
+        self._step(Kind.AGREEMENT, Kind.CHECK)
+        server = PsiServer(common, self._tick)
+        setup, response = server.setup(), server.response(self._their_request)
+        self._session.record(setup, response)
+        self._expected_tag = self._session.tag(b"passive", common)
+        return pack(Kind.AGREEMENT, setup, response, self._session.tag(b"active", common))
+
+    def receive_check(self, message: bytes) -> None:
+        self._step(Kind.CHECK, Kind.CHECK)
+        (tag,) = unpack(Kind.CHECK, message, self.party)
+        if not same_tag(tag, self._expected_tag):
+            raise PriveeError(f"party {self.party} did not end with the same records; start the alignment again")
+        self.confirmed = True
+
+    def _step(self, now: Kind, then: Kind) -> None:
+        if self._next is not now or self.confirmed:
+            raise PriveeError(f"party {self.party}: {now.name.lower()} is out of turn; an aligner serves one alignment")
+        self._next = then
+
+
+class PassiveAligner:
+    """Answers the active party's two messages; learns which of its own ids all parties have, and nothing of others'.
+
+    Reply to the first message with what `answer` gives and to the second with what `check` gives; then `rows` holds
+    the result. An object serves one alignment.
+    """
+
+    def __init__(
+        self, ids: Sequence[str], *, name: str = "passive", active: str = "active", tick: Tick = lambda ids: None
+    ) -> None:
+        self._ids, self._active, self._tick = checked_ids(ids, name), active, tick
+        self._session, self._client = Session(), PsiClient(self._ids, tick)
+        self._rows: Rows | None = None
+        self._next: Kind | None = Kind.REQUEST
+
+    def answer(self, message: bytes) -> bytes:
+        """Let the active party find its common ids, and ask, with the own ids blinded, what is common to all."""
+        self._step(Kind.REQUEST, Kind.AGREEMENT)
+        public_key, request = unpack(Kind.REQUEST, message, self._active)
+        self._session.meet(public_key, self._active)
+        server = PsiServer(self._ids, self._tick)
+        parts = server.setup(), server.response(request), self._client.request()
+        reply = pack(Kind.ANSWER, self._session.public_key, *parts)
+        self._session.record(message)
+        self._session.record(reply)
+        return reply
+
+    def check(self, message: bytes) -> bytes:
+        """Learn the common records, and prove to the active party that they are the same ones in the same order."""
+        self._step(Kind.AGREEMENT, None)
+        setup, response, tag = unpack(Kind.AGREEMENT, message, self._active)
+        rows = in_common_order(self._ids, self._client.intersection(setup, response))
+        announced = size_of_setup(setup)
+        if len(rows) != announced:
+            raise PriveeError(f"party {self._active} announced {announced:,} common records, {len(rows):,} were found")
+        self._session.record(setup, response)
+        common = [self._ids[row] for row in rows]
+        if not same_tag(tag, self._session.tag(b"active", common)):
+            raise PriveeError(f"party {self._active} did not end with the same records; start the alignment again")
+        self._rows = rows
+        return pack(Kind.CHECK, self._session.tag(b"passive", common))
+
+    def rows(self) -> Rows:
+        """Positions of the common records among the own ids, in common order."""
+        if self._rows is None:
+            raise PriveeError("not aligned yet: the active party's second message has not come")
+        return self._rows.copy()
+
+    def _step(self, now: Kind, then: Kind | None) -> None:
+        if self._next is not now:
+            raise PriveeError(f"{now.name.lower()} from {self._active} is out of turn; an aligner serves one alignment")
+        self._next = then

@@ -1,0 +1,145 @@
+"""CSV read, CSV and Parquet written, through Arrow."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as arrow_parquet
+
+from privee.data.files.formulas import count_formulas, decoded, header, table_as_text
+from privee.data.files.limits import refuse_wide
+from privee.data.score_files.blocks import Block, Columns, choose_columns
+from privee.errors import PriveeError
+from privee.scores.forms import Floats
+
+CSV_BLOCK = 1 << 20  # Arrow reads some 30 blocks ahead, so this is what bounds memory
+CSV_CELL = 256  # and a row has to fit into a block
+
+
+class CsvReader:
+    """A CSV file with a header. Kept columns are read as text, so ids such as 007 survive."""
+
+    score_names: list[str] | None
+    column_order: list[str] | None
+    one_vector = False
+
+    def __init__(self, path: Path, keep: Sequence[str], scores: Sequence[str], delimiter: str) -> None:
+        self._names = csv_names(path, delimiter)
+        refuse_wide(len(self._names), path.name)
+        self._columns = choose_columns(self._names, keep, scores)
+        self.column_order, self.score_names = self._names, self._columns.scores
+        self.size = path.stat().st_size
+        self._file = pa.OSFile(str(path))  # not a Python file: Arrow reads ahead in threads, also while we exit
+        types = dict.fromkeys(self._columns.scores, pa.float64()) | dict.fromkeys(self._columns.kept, pa.string())
+        self._options = (
+            arrow_csv.ReadOptions(block_size=max(CSV_BLOCK, CSV_CELL * len(self._names))),
+            arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            arrow_csv.ConvertOptions(column_types=types, strings_can_be_null=False),
+        )
+
+    @property
+    def done(self) -> int:
+        return self.size if self._file.closed else self._file.tell()
+
+    def blocks(self) -> Iterator[Block]:
+        with self._file:
+            try:
+                for batch in arrow_csv.open_csv(self._file, *self._options):
+                    yield make_block(batch, self._columns)
+            except pa.ArrowInvalid as error:
+                raise PriveeError(self._explain(str(error))) from None
+
+    def _explain(self, message: str) -> str:
+        """Arrow's messages quote cells; ours name the column and stop there."""
+        column = re.search(r"CSV column #(\d+)", message)
+        if column:
+            name = self._names[int(column[1])]
+            return f"column {name!r} holds something that is not a number (--id {name} would keep it as it is)"
+        if "straddl" in message:
+            return f"a row is longer than {max(CSV_BLOCK, CSV_CELL * len(self._names)):,} bytes"
+        counts = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message)
+        if counts:
+            return f"a row has {counts[3]} columns where the header has {counts[2]}"
+        return "this is not a readable CSV file"
+
+
+class TableWriter:
+    """Writes blocks as CSV (if there is a delimiter) or Parquet, columns in their old order.
+
+    `formulas` counts the text that a spreadsheet would take for a formula; with `spreadsheet` it is made plain text.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        names: list[str] | None,
+        order: list[str] | None,
+        delimiter: str | None,
+        *,
+        spreadsheet: bool = False,
+    ) -> None:
+        self._path, self._names, self._order, self._delimiter = path, names, order, delimiter
+        self._spreadsheet, self.formulas = spreadsheet, 0
+        self._out: Any = None
+
+    def write(self, block: Block) -> None:
+        table = self._table(block)
+        if self._delimiter is not None:
+            self.formulas += count_formulas(table) + (count_formulas(header(table)) if self._out is None else 0)
+            table = table_as_text(table) if self._spreadsheet else table
+        if self._out is None:
+            self._out = self._open(table.schema)
+        self._out.write_table(table)
+
+    def close(self) -> None:
+        if self._out is not None:
+            self._out.close()
+
+    def _table(self, block: Block) -> Any:
+        names = self._names or [f"class_{k}" for k in range(block.scores.shape[1])]
+        columns = {name: pa.array(block.scores[:, k]) for k, name in enumerate(names)}
+        if block.kept is not None:
+            kept = {name: block.kept.column(name) for name in block.kept.schema.names}
+            columns |= kept if self._delimiter is None else {name: decoded(column) for name, column in kept.items()}
+        return pa.table({name: columns[name] for name in self._order or names})
+
+    def _open(self, schema: Any) -> Any:
+        if self._delimiter is None:
+            return arrow_parquet.ParquetWriter(self._path, schema)
+        options = arrow_csv.WriteOptions(delimiter=self._delimiter)
+        return arrow_csv.CSVWriter(self._path, schema, write_options=options)
+
+
+def csv_names(path: Path, delimiter: str) -> list[str]:
+    """The names in a CSV file's header."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return next(csv.reader(file, delimiter=delimiter))
+    except StopIteration:
+        raise PriveeError("the file is empty") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise PriveeError("this is not a readable CSV file") from None
+
+
+def make_block(batch: Any, columns: Columns) -> Block:
+    """Scores as numbers, and what is kept beside them."""
+    scores = [_numbers(batch.column(name), name) for name in columns.scores]
+    stacked: Floats = np.stack(scores, axis=1) if scores else np.empty((batch.num_rows, 0))
+    return Block(stacked, batch.select(columns.kept) if columns.kept else None)
+
+
+def _numbers(column: Any, name: str) -> Floats:
+    """An empty cell becomes NaN, which validation then reports with its row."""
+    if pa.types.is_float32(column.type) or pa.types.is_float64(column.type):
+        numbers: Floats = column.to_numpy(zero_copy_only=False)
+        return numbers
+    if pa.types.is_integer(column.type):
+        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+    raise PriveeError(f"column {name!r} holds {column.type}, not scores: name it with --id to keep it")

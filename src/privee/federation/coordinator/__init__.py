@@ -1,0 +1,1 @@
+"""The coordinator's part of a federated job, inside NVFlare's server."""

@@ -1,0 +1,122 @@
+"""A site's own columns: from its table, brought into the aligned order, or its share of a named dataset.
+
+A site's side of record alignment: the aligners of `privee.data.alignment`, their messages carried as notes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from privee.data.alignment import ActiveAligner, PassiveAligner
+from privee.data.datasets import load_dataset
+from privee.data.partition import Part
+from privee.data.tables import ALIGNED, PartyTable, fit_labels, fit_preprocessing, read_party_table
+from privee.errors import PriveeError
+from privee.federation.settings import JobSettings, SiteSettings
+from privee.federation.wire.frames import Note
+from privee.vfl.joint_data import Rows, split_rows
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SiteData:
+    """What a site trains on; labels and classes at the active party alone.
+
+    Attributes:
+        columns: (n, ...) float32 in [0, 1].
+        train: how many rows are for training.
+        digest: of the records in their order, to notice that a table changed between two attempts.
+        labels, classes: class numbers and what they stand for.
+        private: files that stay with the site's part of the model.
+        about: lines for its party.json.
+    """
+
+    columns: np.ndarray
+    train: int
+    digest: str
+    labels: Rows | None = None
+    classes: tuple[str, ...] = ()
+    private: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def own_table(settings: SiteSettings, *, active: bool) -> PartyTable:
+    """The site's table, as its own settings name it."""
+    if settings.data is None or settings.id_column is None:
+        raise PriveeError("no table is named here; run `privee federation data KIT --data FILE --id COLUMN`")
+    if active and settings.label is None:
+        raise PriveeError("the active party needs a label column; run `privee federation data KIT ... --label COLUMN`")
+    if not active and settings.label is not None:
+        raise PriveeError("this site names a label column, but the job gives the labels to another party")
+    return read_party_table(settings.data, id_column=settings.id_column, label_column=settings.label)
+
+
+def from_table(table: PartyTable, rows: Rows, settings: SiteSettings, *, test_share: float, seed: int) -> SiteData:
+    """Aligned and encoded; the preprocessing is fitted on the site's own training rows."""
+    aligned = table.take(rows)
+    train, _ = split_rows(len(aligned), test_share, seed)
+    fitted = fit_preprocessing(aligned.take(train))
+    digest = hashlib.sha256("\0".join(aligned.ids).encode())
+    columns = fitted.apply(aligned)
+    digest.update(columns.tobytes())
+    private: dict[str, Any] = {
+        "preprocessing.json": fitted.as_dict(),
+        ALIGNED: {str(settings.id_column): aligned.ids},
+    }
+    about = {"id_column": settings.id_column}
+    if aligned.labels is None:
+        return SiteData(columns, len(train), digest.hexdigest(), private=private, about=about)
+    classes = fit_labels(aligned.labels)
+    private["labels.json"] = classes.as_dict()
+    codes = classes.encode(aligned.labels)
+    return SiteData(columns, len(train), digest.hexdigest(), codes, classes.classes, private, about)
+
+
+def from_named(source: Mapping[str, Any], place: int, settings: SiteSettings, seed: int) -> SiteData:
+    """This party's features of a dataset; the first party has the labels."""
+    dataset = load_dataset(source["dataset"], data_dir=settings.data_dir, seed=seed)
+    saved = source["partition"]["parts"][place]
+    part = Part(str(saved["name"]), tuple(saved["features"]), tuple(saved["shape"]))
+    columns = np.concatenate([part.take(dataset.x_train), part.take(dataset.x_test)])
+    digest = hashlib.sha256(columns.tobytes()).hexdigest()
+    about = {"dataset": dataset.name, "seed": seed, "part": saved}
+    if place:
+        return SiteData(columns, len(dataset.y_train), digest, about=about)
+    labels = np.concatenate([dataset.y_train, dataset.y_test])
+    return SiteData(columns, len(dataset.y_train), digest, labels, dataset.class_names, about=about)
+
+
+class SiteAlignment:
+    """The aligner of this site for one job; the coordinator passes blinded messages on and reads none of them."""
+
+    def __init__(self, table: PartyTable, name: str, job: JobSettings) -> None:
+        self.table = table
+        self._aligner: ActiveAligner | PassiveAligner
+        if name == job.active:
+            self._aligner = ActiveAligner(table.ids, passive=job.parties[1:], name=name)
+        else:
+            self._aligner = PassiveAligner(table.ids, name=name, active=job.active)
+
+    def handle(self, note: Note) -> Note:
+        """One step: at the active party towards one of the others, at a passive party towards the active one."""
+        if isinstance(self._aligner, PassiveAligner):
+            step = {"answer": self._aligner.answer, "check": self._aligner.check}[note.values["step"]]
+            return Note("align", {}, step(note.body))
+        return Note("align", {}, self._active(self._aligner, note))
+
+    def rows(self) -> Rows:
+        """Where the common records are in this site's table, in the common order."""
+        return self._aligner.rows()
+
+    @staticmethod
+    def _active(aligner: ActiveAligner, note: Note) -> bytes:
+        party, step = str(note.values["party"]), note.values["step"]
+        if step in ("request", "agreement"):
+            return aligner.request(party) if step == "request" else aligner.agreement(party)
+        receive = {"answered": aligner.receive_answer, "checked": aligner.receive_check}[step]
+        receive(party, note.body)
+        return b""

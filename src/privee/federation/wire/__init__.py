@@ -1,0 +1,1 @@
+"""What crosses between the coordinator and the sites, as bytes, and what is checked before it is believed."""

@@ -1,0 +1,1 @@
+"""The gateway's channel to its parties: one connection to each, requests collected while it is busy."""

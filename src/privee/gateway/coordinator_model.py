@@ -1,0 +1,91 @@
+"""The coordinator's part of a saved run: it joins embeddings into scores, and holds no party's weights."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from privee.errors import PriveeError
+from privee.vfl.batch_invariance import batch_invariant, batch_invariant_block
+from privee.vfl.joint_model import COORDINATOR
+from privee.vfl.learner import Learner
+from privee.vfl.models import architecture
+from privee.vfl.runs import RunFolder
+from privee.vfl.weights import load_tensors
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class CoordinatorModel:
+    """What the gateway knows of a model.
+
+    Attributes:
+        name: as it is asked for.
+        version: changes with any role's weights.
+        parties: in the order in which `top` takes their embeddings; the first is the active one.
+        classes: what the columns of a release stand for.
+        weights: the checksum of each party's weights file.
+        top: takes the list of embeddings and gives logits.
+    """
+
+    name: str
+    version: str
+    parties: tuple[str, ...]
+    classes: tuple[str, ...]
+    weights: Mapping[str, str]
+    top: nn.Module
+    _blocks: dict[tuple[int, ...], int] = dataclasses.field(default_factory=dict, init=False, repr=False)
+
+    def scores(self, embeddings: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float64]:
+        """Class confidences in double precision: float32 scores of confident models are mostly ties at 0 and 1.
+
+        An entity's are the same to the last bit in any company, as its embeddings are: see `steady`.
+        """
+        parts = [embeddings[party] for party in self.parties]
+        widths = tuple(part.shape[1] for part in parts)
+        try:
+            if widths not in self._blocks:
+                self._blocks[widths] = batch_invariant_block(self._apply, [(width,) for width in widths])
+            return batch_invariant(self._apply, parts, self._blocks[widths])
+        except RuntimeError:
+            raise PriveeError("the parties' embeddings do not fit this model; do they serve the same run?") from None
+
+    def _apply(self, parts: list[Tensor]) -> Tensor:
+        logits: Tensor = self.top(parts)
+        return torch.softmax(logits.double(), dim=1)
+
+
+def load_coordinator_model(run: Path, name: str | None = None) -> CoordinatorModel:
+    """Read the coordinator's part of a finished run; the parties' folders need not be there."""
+    folder = RunFolder.open(run)
+    config = folder.config
+    _, make_top = architecture(config["model"])
+    learner = Learner(make_top(len(config["parties"]), len(config["classes"])))
+    _check_own_weights(folder, config)
+    learner.load_weights(load_tensors(folder.part(COORDINATOR) / "model.safetensors", COORDINATOR), COORDINATOR)
+    return CoordinatorModel(
+        name=name or run.resolve().name,
+        version=hashlib.sha256(json.dumps(config["files"], sort_keys=True).encode()).hexdigest()[:16],
+        parties=tuple(config["parties"]),
+        classes=tuple(str(label) for label in config["classes"]),
+        weights={party: config["files"][f"parties/{party}/model.safetensors"] for party in config["parties"]},
+        top=learner.model,
+    )
+
+
+def _check_own_weights(folder: RunFolder, config: Mapping[str, Any]) -> None:
+    file = folder.part(COORDINATOR) / "model.safetensors"
+    try:
+        found = hashlib.sha256(file.read_bytes()).hexdigest()
+    except FileNotFoundError:
+        raise PriveeError(f"{file} is missing") from None
+    if found != config["files"][f"{COORDINATOR}/model.safetensors"]:
+        raise PriveeError(f"{file} is damaged: its checksum is not the one recorded when the run finished")

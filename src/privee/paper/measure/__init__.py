@@ -1,0 +1,1 @@
+"""How results are measured: trained models, attack rows, agreement with what is printed."""

@@ -1,0 +1,179 @@
+"""What all attack results share: every defense, naive and adaptive, three figures beside the printed one.
+
+Attack results along one quantity: two pictures, what the paper prints and what an attacker gets.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from privee.attacks import attack as make_attack
+from privee.attacks import paper_attack
+from privee.audit import Audit, Grid
+from privee.audit.results import Finding
+from privee.paper.base import Result
+from privee.paper.measure.agreement import compare
+from privee.paper.measure.bench import Bench, Case
+from privee.paper.outcomes import Account, Outcome, Row, Size, Value, mean_interval
+from privee.paper.plots.panels import Panel, Points, draw
+from privee.registry import write_spec
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+FIGURES = ("confidence_residual", "feature_mse", "guess_normalised")
+EFFORT: dict[Size, dict[str, tuple[int, int]]] = {
+    "quick": {"": (48, 3)},
+    "full": {"": (256, 10), "cifar10": (8, 3), "cifar100": (8, 3)},
+}
+"""Records under attack and seeds, by dataset; the convolutional models take some thousand times as long."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One model under one attack, behind several defenses.
+
+    Attributes:
+        where: what the rows are about besides defense and attacker.
+        defenses: the printed figure by defense spec, None where none is printed.
+    """
+
+    case: Case
+    attack: str
+    where: Mapping[str, Any]
+    defenses: Mapping[str, Value | None]
+
+
+class AttackResult(Result):
+    """A table of attacks; its own module says which."""
+
+    band: ClassVar[str] = "mean and 95 % interval over seeds"
+    inversion_effort: ClassVar[tuple[int, int] | None] = None
+    """At most so many records and seeds for gradient inversion, which takes ten times as long as GRNA."""
+
+    @abstractmethod
+    def entries(self, size: Size) -> list[Entry]:
+        """What is attacked, how."""
+
+    def settings(self, size: Size) -> dict[str, Any]:
+        return {
+            "entries": [
+                {"where": dict(e.where), "attack": e.attack, "model": dataclasses.asdict(e.case) | e.case.training}
+                for e in self.entries(size)
+            ],
+            "records_and_seeds": EFFORT[size],
+            "auxiliary_rows": Grid().auxiliary_rows,
+        } | ({} if self.inversion_effort is None else {"at_most_for_gradient_inversion": self.inversion_effort})
+
+    def rows(self, bench: Bench) -> list[Row]:
+        entries = self.entries(bench.size)
+        subjects = bench.subjects([entry.case for entry in entries])
+        found = []
+        for entry, subject in zip(entries, subjects, strict=True):
+            records, seeds = self._effort(bench.size, entry)
+            grid = Grid(
+                defenses=tuple(entry.defenses),
+                attacks=(entry.attack,),
+                seeds=tuple(range(seeds)),
+                records=records,
+                pictures=False,
+                curves=False,
+            )
+            found += _rows(bench.audit(subject, grid, f"{self.name}: {subject.name}"), entry, grid)
+        return found
+
+    def account(self, rows: Sequence[Row]) -> Account:
+        return compare(rows)
+
+    def _effort(self, size: Size, entry: Entry) -> tuple[int, int]:
+        """Records and seeds."""
+        records, seeds = EFFORT[size].get(entry.case.dataset, EFFORT[size][""])
+        if self.inversion_effort is None or not entry.attack.startswith("gradient-inversion"):
+            return records, seeds
+        return min(records, self.inversion_effort[0]), min(seeds, self.inversion_effort[1])
+
+
+def paper_spec(attack: str, dataset: str) -> str:
+    """An attack with the paper's settings for a dataset; with its usual ones for a dataset the paper does not use."""
+    try:
+        made = paper_attack(attack, dataset)
+    except ValueError:
+        made = make_attack(attack, **({"loss": "probability"} if attack == "gradient-inversion" else {}))
+    return write_spec(made.name, made)
+
+
+def over_seeds(findings: Sequence[Finding], figure: str) -> Value | None:
+    """Mean over seeds with its 95 % interval."""
+    values = [value for finding in findings if (value := getattr(finding, figure)) is not None]
+    if not values or not all(map(math.isfinite, values)):
+        return None
+    found = mean_interval(values)
+    return found if found.low is None else dataclasses.replace(found, low=max(0.0, found.low))
+
+
+def _rows(found: Audit, entry: Entry, grid: Grid) -> list[Row]:
+    return [
+        _row(found, entry, spec, attacker, value if attacker == "naive" else None)
+        for spec, value in zip(grid.defenses, entry.defenses.values(), strict=True)
+        for attacker in grid.attackers
+    ]
+
+
+def _row(found: Audit, entry: Entry, spec: str, attacker: str, printed: Value | None) -> Row:
+    mine = [f for f in found.findings if (f.defense, f.attacker) == (spec, attacker)]
+    return Row(
+        where={**entry.where, "defense": spec, "attacker": attacker},
+        measured={name: value for name in FIGURES if (value := over_seeds(mine, name)) is not None},
+        printed={} if printed is None else {"confidence_residual": printed},
+        note="; ".join(sorted({f.reason for f in mine if f.reason and f.feature_mse is None})),
+    )
+
+
+class Sweep(AttackResult):
+    """Rows along one quantity; a defense without it is a level line."""
+
+    along: ClassVar[str]
+    log: ClassVar[bool] = False
+    inversion_effort = (64, 3)
+
+    def place_of(self, row: Row) -> float | None:
+        """Where on the axis a row stands; None if it does not depend on the quantity."""
+        return float(row.where[self.along])
+
+    def line_of(self, row: Row) -> str | None:
+        """Which line a row belongs to; None if it is not shown."""
+        return str(row.where["defense"])
+
+    def figure(self, outcome: Outcome) -> Figure | None:
+        naive, adaptive = ([r for r in outcome.rows if r.where["attacker"] == who] for who in ("naive", "adaptive"))
+        dashed = self._lines(naive, "confidence_residual", "printed")
+        log = (self.log, True)
+        return draw(
+            Panel(
+                title="Confidence residual, naive attacker",
+                measured=self._lines(naive, "confidence_residual"),
+                printed={f"{name}, printed": points for name, points in dashed.items()},
+                x=self.along,
+                log=log,
+            ),
+            Panel(
+                title="Feature error over a guess's, adaptive attacker",
+                measured=self._lines(adaptive, "guess_normalised"),
+                x=self.along,
+                log=log,
+            ),
+        )
+
+    def _lines(self, rows: Sequence[Row], figure: str, side: str = "measured") -> dict[str, Points]:
+        every = sorted({place for row in rows if (place := self.place_of(row)) is not None})
+        found: dict[str, list[tuple[float, Value]]] = {}
+        for row in rows:
+            name, value, place = self.line_of(row), getattr(row, side).get(figure), self.place_of(row)
+            if name is not None and value is not None:
+                found.setdefault(name, []).extend((at, value) for at in (every if place is None else [place]))
+        return {name: sorted(points, key=lambda point: point[0]) for name, points in found.items()}

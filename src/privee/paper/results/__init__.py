@@ -1,0 +1,1 @@
+"""The paper's tables and figures, one file for each kind of result."""
