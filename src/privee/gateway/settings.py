@@ -82,7 +82,7 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
     @property
     def budget(self) -> dict[str, Any]:
         """The options of the budget policies."""
-        return {option.name: getattr(self, option.name) for option in budget_options()}
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(_BudgetSettings)}
 
     @property
     def secured(self) -> bool:
