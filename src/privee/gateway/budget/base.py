@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import functools
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -122,7 +123,7 @@ class BudgetPolicy(abc.ABC):
         """The limit in plain numbers."""
         return {self.quantity: self._shown(self.limit)}
 
-    @property
+    @functools.cached_property
     def _most(self) -> int:
         return self.limit // self.weight  # of whole numbers: no product that a database cannot hold
 

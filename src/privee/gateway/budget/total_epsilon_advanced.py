@@ -7,6 +7,7 @@ squares * 2 log(1 / delta) <= (total - drift) ** 2.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
@@ -46,14 +47,14 @@ class TotalEpsilonAdvanced(TotalEpsilonBasic):
             raise SettingError("delta is for a total epsilon: give `epsilon` too")
         return cls(whole_total(given["epsilon"], defense, n_classes), given["delta"])
 
-    @property
+    @functools.cached_property
     def spread(self) -> float:
         """What the squares are multiplied with: 2 log(1 / delta), in trillionths."""
         return -2 * math.log(self.delta) * SLACK * UNIT
 
     def fits(self, total: Price) -> bool:
         """By basic or by advanced composition."""
-        return super().fits(total) or self._fits_advanced(total.drift, total.squares)
+        return super().fits(total) or _fits_advanced(self.limit, self.spread, total.drift, total.squares)
 
     def condition(self, sums: Mapping[str, str]) -> str:
         """The same in the same floating point."""
@@ -66,15 +67,15 @@ class TotalEpsilonAdvanced(TotalEpsilonBasic):
     def remaining(self, spent: Price, price: Price) -> int | None:
         """As basic composition allows at least; beyond that by bisection."""
         basic = super().remaining(spent, price)
-        if basic is None or not self.fits(spent.plus(price)):
+        if basic is None or (basic == 0 and not self.fits(spent.plus(price))):
             return basic
         low = max(basic, 0)
-        high = low + 1
-        while high < CAP and self._fits_more(spent, price, high):
+        advanced, high = functools.partial(_fits_advanced, self.limit, self.spread), low + 1
+        while high < CAP and advanced(spent.drift + high * price.drift, spent.squares + high * price.squares):
             low, high = high, 2 * high
         while high - low > 1:
             middle = (low + high) // 2
-            if self._fits_more(spent, price, middle):
+            if advanced(spent.drift + middle * price.drift, spent.squares + middle * price.squares):
                 low = middle
             else:
                 high = middle
@@ -89,12 +90,10 @@ class TotalEpsilonAdvanced(TotalEpsilonBasic):
         """With delta."""
         return super().as_dict() | {"delta": self.delta}
 
-    def _fits_advanced(self, drift: int, squares: int) -> bool:
-        left = self.limit - drift
-        return left >= 0 and squares < CAP and squares * self.spread <= float(left) * float(left)
-
-    def _fits_more(self, spent: Price, price: Price, count: int) -> bool:
-        return self._fits_advanced(spent.drift + count * price.drift, spent.squares + count * price.squares)
-
     def _how(self) -> str:
         return f"by basic or advanced composition with delta {self.delta:g}"
+
+
+def _fits_advanced(total: int, spread: float, drift: int, squares: int) -> bool:
+    left = total - drift
+    return left >= 0 and squares < CAP and squares * spread <= float(left) * float(left)

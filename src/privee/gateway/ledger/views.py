@@ -64,7 +64,7 @@ def spending_of(connection: sa.Connection, limits: Limits, entity: bytes, now: i
 def nearest(connection: sa.Connection, limits: Limits, count: int, now: int) -> list[Spending]:
     """The entities that have used up most, the highest share first."""
     shares = [
-        sa.cast(spending.c[policy.counter], sa.Double) * policy.weight / policy.limit
+        sa.cast(spending.c[policy.counter], sa.Double) / (policy.limit / policy.weight)
         for policy in limits.policies
         if policy.limit
     ]
