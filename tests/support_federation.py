@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits
 
+from privee.atomic import read_json
 from privee.data.datasets import load_dataset
 from privee.data.partition import Partition
 from privee.federation.coordinator.exchange import Exchange
@@ -24,7 +25,6 @@ from privee.federation.site.executor import NumberedReplies
 from privee.federation.site.site import Site
 from privee.vfl.experiment import Outcome, train_run
 from privee.vfl.joint_data import from_dataset
-from privee.vfl.runs import read_json
 from privee.vfl.training import TrainingSettings
 from privee.vfl.weights import load_tensors
 

@@ -12,13 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as arrow_parquet
 import pytest
 
+from privee.atomic import read_json
 from privee.data.datasets.fetch import verified_bytes
 from privee.data.datasets.info import DataFile
-from privee.data.files import read_bounded, unpacked
 from privee.data.files.limits import VARIABLE, most_bytes
+from privee.data.files.parquet import read_bounded, unpacked
 from privee.data.score_files import open_reader
 from privee.errors import PriveeError
-from privee.vfl.runs import RunFolder, read_json
+from privee.vfl.runs import RunFolder
 from privee.vfl.weights import load_tensors
 
 MEMORY = 3 << 29  # of address space, of which Arrow and its threads reserve a good part
@@ -27,9 +28,9 @@ SCRIPT = """
 import re, sys
 from pathlib import Path
 import numpy as np
-from privee.data.alignment.files import align_files
-from privee.data.protect import protect_file
-from privee.data.score_files.loading import load_scores
+from privee.data.alignment.file_alignment import align_files
+from privee.data.score_files.protect import protect_file
+from privee.data.score_files.in_memory import load_scores
 from privee.data.tables import AlignedIds, read_party_table
 from privee.defenses import defense
 from privee.errors import PriveeError

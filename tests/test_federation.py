@@ -7,6 +7,7 @@ import pyarrow.parquet as arrow_parquet
 import pytest
 import torch
 
+from privee.atomic import read_json, write_json
 from privee.data.tables import ALIGNED
 from privee.errors import PriveeError
 from privee.federation.coordinator.exchange import Exchange
@@ -33,7 +34,7 @@ from privee.vfl.messages import (
     Work,
     WorkAndLogits,
 )
-from privee.vfl.runs import RunFolder, read_json, write_json
+from privee.vfl.runs import RunFolder
 from privee.vfl.weights import load_tensors
 from tests.support_federation import (
     SESSION,

@@ -12,6 +12,7 @@ from nvflare.apis.workspace import Workspace
 from nvflare.app_common.default_component_policy import DEFAULT_CLASS_ALLOW_LIST
 from nvflare.app_common.widgets.component_path_authorizer import ComponentPathAuthorizer
 
+from privee.atomic import read_json, write_json
 from privee.errors import PriveeError
 from privee.federation.kits.admin import admin_of
 from privee.federation.kits.policy import CONTROLLER, EXECUTOR, write_job
@@ -20,7 +21,6 @@ from privee.federation.kits.run import follow_job, wait_for_sites
 from privee.federation.kits.start import local_kits, prepare_kit
 from privee.federation.wire.frames import Frame, Note, encode
 from privee.federation.wire.guard import wrong_app, wrong_job
-from privee.vfl.runs import read_json, write_json
 from tests.support_federation import SESSION, digits_job, free_port
 from tests.support_hostile_kit import BENT, ordered, plant, zipped
 

@@ -11,6 +11,7 @@ import psutil
 import pytest
 from typer.testing import CliRunner
 
+from privee.atomic import read_json, write_json
 from privee.cli.federation import app
 from privee.data.datasets import load_dataset
 from privee.data.partition import Partition
@@ -25,7 +26,6 @@ from privee.federation.kits.simulator import assemble
 from privee.federation.kits.start import local_kits, parts_of
 from privee.vfl.experiment import train_run
 from privee.vfl.joint_data import from_dataset, from_tables
-from privee.vfl.runs import read_json, write_json
 from privee.vfl.training import TrainingSettings
 from tests import support_scoring_job as scoring
 from tests.support_federation import digits_job, free_port, largest_difference, line_to, said, started, write_tables

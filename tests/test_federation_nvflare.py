@@ -15,6 +15,7 @@ import pytest
 import torch
 
 import privee
+from privee.atomic import read_json
 from privee.data.datasets import load_dataset
 from privee.data.partition import Partition
 from privee.federation.kits.admin import admin_of
@@ -27,7 +28,6 @@ from privee.gateway.demo import World, make_world
 from privee.gateway.processes import start_party
 from privee.vfl.experiment import open_run, train_run
 from privee.vfl.joint_data import from_dataset
-from privee.vfl.runs import read_json
 from privee.vfl.training import TrainingSettings
 from privee.vfl.weights import load_tensors
 from tests.support_federation import digits_job, free_port, said, started

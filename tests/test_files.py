@@ -76,9 +76,9 @@ def test_a_name_outlives_a_power_cut(tmp_path, monkeypatch):
 SECRETS = """
 import os, sys
 from pathlib import Path
-from privee.defenses.ope.sealed_file import write_sealed
-from privee.gateway.ledger.files import key_file
-from privee.gateway.parties.certificates import init_certificates
+from privee.baselines.ope.frequency_hiding_state import write_sealed
+from privee.gateway.ledger.private_files import key_file
+from privee.pki.certificates import init_certificates
 
 folder, seen, looking = Path(sys.argv[1]), set(), False
 

@@ -213,8 +213,8 @@ def test_a_sender_refuses_parts_beyond_its_share_of_the_bound(four):
 EVALUATE = """
 import json, sys
 from pathlib import Path
-from privee.defenses.encrypted.parameters import Plan
-from privee.defenses.encrypted.roles import EvaluationKeys, Evaluator
+from privee.baselines.he.parameters import Plan
+from privee.baselines.he.roles import EvaluationKeys, Evaluator
 
 folder = Path(sys.argv[1])
 keys = EvaluationKeys(*((folder / name).read_bytes() for name in ("encryption", "relinearisation", "rotation")))

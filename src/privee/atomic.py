@@ -1,15 +1,19 @@
-"""Write a file so that its name only ever stands for the whole of it."""
+"""Write a file so that its name only ever stands for the whole of it; JSON files written and read that way."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from privee.errors import PriveeError
+
+MOST_JSON = 128 << 20
 
 
 @contextlib.contextmanager
@@ -32,6 +36,27 @@ def whole_file(path: Path, *, force: bool = False, private: bool = False) -> Ite
         raise PriveeError(f"cannot write {path}: {error.strerror}") from None
     finally:
         partial.unlink(missing_ok=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON, whole or not at all, making the folder if needed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path, force=True) as partial:
+        partial.write_text(json.dumps(value, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON, with a clear word if it is damaged."""
+    try:
+        if path.stat().st_size > MOST_JSON:
+            raise PriveeError(f"{path} is damaged: no such file has more than {MOST_JSON >> 20} MB")
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise PriveeError(f"{path} is missing") from None
+    except PriveeError:
+        raise
+    except (ValueError, RecursionError):  # not UTF-8, not JSON, a number without end, nested without end
+        raise PriveeError(f"{path} is damaged: it is not readable JSON") from None
 
 
 def private_folder(path: Path) -> None:

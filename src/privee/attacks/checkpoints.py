@@ -21,10 +21,10 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
+from privee.atomic import read_json, write_json
 from privee.attacks.view import AttackerView
 from privee.errors import PriveeError
 from privee.version import __version__
-from privee.vfl.runs import read_json, write_json
 from privee.vfl.weights import load_optimizer_tensors, load_tensors, optimizer_tensors, save_tensors
 
 ABOUT = "attack.json"

@@ -23,6 +23,7 @@ from privee.errors import PriveeError
 from privee.vfl.experiment import How, open_run, partition_of, train_run
 from privee.vfl.joint_data import JointData, from_dataset
 from privee.vfl.joint_model import JointModel
+from privee.vfl.run_format import is_finished_run
 from privee.vfl.runs import RunFolder
 from privee.vfl.training import OnStep, TrainingSettings
 
@@ -54,7 +55,7 @@ def subject_from_dataset(
     on_step: OnStep = lambda *_: None,
 ) -> Subject:
     """Train a joint model on a dataset into a run folder, or take the one that is there already."""
-    if not ((run / "config.json").exists() and RunFolder(run).finished):
+    if not is_finished_run(run):
         dataset = load_dataset(name, data_dir=data_dir, seed=seed)
         chosen = how or ("strips" if dataset.image_shape else "contiguous")
         partition = partition_of(dataset, parties=parties, adversary_fraction=fraction, how=chosen, seed=seed)

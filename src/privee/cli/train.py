@@ -1,7 +1,4 @@
-"""`privee train`.
-
-`privee tune`.
-"""
+"""`privee train` and `privee tune`."""
 
 from __future__ import annotations
 

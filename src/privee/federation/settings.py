@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from privee.atomic import read_json, write_json
 from privee.data.datasets import load_dataset
 from privee.errors import PriveeError, SettingError
 from privee.federation.wire.tensors import Packing
 from privee.vfl.experiment import How, partition_of
 from privee.vfl.joint_model import COORDINATOR
-from privee.vfl.runs import read_json, write_json
 from privee.vfl.training import TrainingSettings
 
 

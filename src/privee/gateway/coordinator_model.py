@@ -19,6 +19,7 @@ from privee.vfl.batch_invariance import batch_invariant, batch_invariant_block
 from privee.vfl.joint_model import COORDINATOR
 from privee.vfl.learner import Learner
 from privee.vfl.models import architecture
+from privee.vfl.run_format import WEIGHTS
 from privee.vfl.runs import RunFolder
 from privee.vfl.weights import load_tensors
 
@@ -70,22 +71,22 @@ def load_coordinator_model(run: Path, name: str | None = None) -> CoordinatorMod
     _, make_top = architecture(config["model"])
     learner = Learner(make_top(len(config["parties"]), len(config["classes"])))
     _check_own_weights(folder, config)
-    learner.load_weights(load_tensors(folder.part(COORDINATOR) / "model.safetensors", COORDINATOR), COORDINATOR)
+    learner.load_weights(load_tensors(folder.part(COORDINATOR) / WEIGHTS, COORDINATOR), COORDINATOR)
     return CoordinatorModel(
         name=name or run.resolve().name,
         version=hashlib.sha256(json.dumps(config["files"], sort_keys=True).encode()).hexdigest()[:16],
         parties=tuple(config["parties"]),
         classes=tuple(str(label) for label in config["classes"]),
-        weights={party: config["files"][f"parties/{party}/model.safetensors"] for party in config["parties"]},
+        weights={party: config["files"][f"parties/{party}/{WEIGHTS}"] for party in config["parties"]},
         top=learner.model,
     )
 
 
 def _check_own_weights(folder: RunFolder, config: Mapping[str, Any]) -> None:
-    file = folder.part(COORDINATOR) / "model.safetensors"
+    file = folder.part(COORDINATOR) / WEIGHTS
     try:
         found = hashlib.sha256(file.read_bytes()).hexdigest()
     except FileNotFoundError:
         raise PriveeError(f"{file} is missing") from None
-    if found != config["files"][f"{COORDINATOR}/model.safetensors"]:
+    if found != config["files"][f"{COORDINATOR}/{WEIGHTS}"]:
         raise PriveeError(f"{file} is damaged: its checksum is not the one recorded when the run finished")

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from privee.vfl.batch_invariance import BLOCK, batch_invariant, batch_invariant_block
 from privee.vfl.learner import Learner
 from privee.vfl.models import architecture
-from privee.vfl.run_format import PartyDescription
+from privee.vfl.run_format import WEIGHTS, PartyDescription
 from privee.vfl.weights import load_tensors
 
 
@@ -22,7 +22,7 @@ class PartyModel:
 
     def __init__(self, folder: Path, about: PartyDescription) -> None:
         torch.set_num_threads(1)  # small products gain nothing from more, and the parties share machines
-        file = folder / "model.safetensors"
+        file = folder / WEIGHTS
         learner = Learner(architecture(about.model)[0](about.shape, about.n_classes))
         learner.load_weights(load_tensors(file, about.party), about.party)
         self._model = learner.model.eval()

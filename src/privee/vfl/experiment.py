@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from privee.atomic import read_json, write_json
 from privee.data.datasets import Dataset, load_dataset
 from privee.data.partition import Partition, split_columns, split_image
 from privee.data.score_files.in_memory import save_scores
@@ -25,11 +26,11 @@ from privee.vfl.coordinator import Progress
 from privee.vfl.joint_data import JointData, from_dataset, new_rows
 from privee.vfl.joint_model import JointModel, make_models
 from privee.vfl.messages import Report
-from privee.vfl.runs import RunFolder, read_json, write_json, write_private
+from privee.vfl.run_format import PARTY, party_file, run_config
+from privee.vfl.runs import RunFolder, write_private
 from privee.vfl.training import OnStep, TrainingSettings, train
 
 How = Literal["contiguous", "random", "strips"]
-PARTY_FORMAT = 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +72,7 @@ def train_run(
     for party, files in data.private.items():
         write_private(run.part(party), files)
     for party, about in party_files(run.config, data.shapes).items():
-        write_json(run.part(party) / "party.json", about)
+        write_json(run.part(party) / PARTY, about)
     progress = train(
         federation.coordinator, federation.learners, torch.from_numpy(data.train), settings, keeper=run, on_step=on_step
     )
@@ -107,14 +108,19 @@ def party_files(config: Mapping[str, Any], shapes: Mapping[str, Sequence[int]]) 
     source, seed = config["data"], config["training"]["seed"]
     files: dict[str, dict[str, Any]] = {}
     for place, (name, shape) in enumerate(shapes.items()):
-        about: dict[str, Any] = {"format": PARTY_FORMAT, "party": name, "active": place == 0}
-        about |= {"model": config["model"], "shape": list(shape), "n_classes": len(config["classes"])}
+        mine: dict[str, Any] = {}
         if "tables" in source:
-            about["id_column"] = source["tables"]["id_columns"][name]
+            mine["id_column"] = source["tables"]["id_columns"][name]
         elif "partition" in source:
-            part = source["partition"]["parts"][place]
-            about |= {"dataset": source["dataset"], "seed": seed, "part": part}
-        files[name] = about
+            mine |= {"dataset": source["dataset"], "seed": seed, "part": source["partition"]["parts"][place]}
+        files[name] = party_file(
+            party=name,
+            active=place == 0,
+            model=config["model"],
+            shape=shape,
+            n_classes=len(config["classes"]),
+            source=mine,
+        )
     return files
 
 
@@ -124,7 +130,7 @@ def describe_parties(path: Path) -> list[Path]:
     run.check_files()
     noted, written = run.config["files"], []
     for party, about in party_files(run.config, _saved_shapes(run)).items():
-        file = run.part(party) / "party.json"
+        file = run.part(party) / PARTY
         if file.relative_to(path).as_posix() not in noted:
             write_json(file, about)
             written.append(file)
@@ -148,14 +154,14 @@ def _federation(data: JointData, model: str, seed: int) -> JointModel:
 
 
 def _config(data: JointData, model: str, settings: TrainingSettings) -> dict[str, Any]:
-    return {
-        "model": model,
-        "parties": list(data.columns),
-        "classes": list(data.class_names),
-        "rows": {"train": len(data.train), "test": len(data.test)},
-        "data": dict(data.about),
-        "training": settings.as_dict(),
-    }
+    return run_config(
+        model=model,
+        parties=list(data.columns),
+        classes=data.class_names,
+        rows=(len(data.train), len(data.test)),
+        data=data.about,
+        training=settings.as_dict(),
+    )
 
 
 def _private(run: RunFolder, party: str) -> dict[str, Any]:

@@ -1,17 +1,104 @@
-"""`party.json`: what a party must know to serve its part of a joint model."""
+"""The files of a run that others read, which are written and read here and nowhere else.
+
+`config.json` says what was trained, on what and how; `party.json` what a party must know to serve its part. `runs` is
+the folder around them.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from privee.atomic import read_json, write_json
 from privee.data.partition import Part
+from privee.data.tables import ALIGNED
 from privee.errors import PriveeError
+from privee.version import __version__
 
 FORMAT = 1
+PARTY_FORMAT = 1
+CONFIG, METRICS, PARTY, WEIGHTS = "config.json", "metrics.jsonl", "party.json", "model.safetensors"
+PART_FILES = frozenset({WEIGHTS, PARTY, "preprocessing.json", "labels.json", ALIGNED})
+"""What a party's part of a run can hold; their checksums are in the config once the run is finished."""
+
+
+def run_config(
+    *,
+    model: str,
+    parties: Sequence[str],
+    classes: Sequence[str],
+    rows: tuple[int, int],
+    data: Mapping[str, Any],
+    training: Mapping[str, Any],
+) -> dict[str, Any]:
+    """What a run's config says of it, the same for a local training and a federated one.
+
+    Args:
+        model: name of the architecture.
+        parties: their names, the active one first.
+        classes: names of the classes.
+        rows: how many are for training and for testing.
+        data: where the columns come from: a dataset and its partition, or the parties' tables.
+        training: the settings.
+    """
+    return {
+        "model": model,
+        "parties": list(parties),
+        "classes": list(classes),
+        "rows": {"train": rows[0], "test": rows[1]},
+        "data": dict(data),
+        "training": dict(training),
+    }
+
+
+def is_run(path: Path) -> bool:
+    """Whether a folder holds a run, finished or not."""
+    return (path / CONFIG).is_file()
+
+
+def is_finished_run(path: Path) -> bool:
+    """Whether a folder holds a run with its final weights."""
+    return is_run(path) and "files" in read_config(path)
+
+
+def write_config(path: Path, config: Mapping[str, Any]) -> None:
+    """Write a run's config, with the format and the version that made it."""
+    write_json(path / CONFIG, {"format": FORMAT, "privee": __version__} | dict(config))
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Read a run's config."""
+    config: dict[str, Any] = read_json(path / CONFIG)
+    if config.get("format") != FORMAT:
+        raise PriveeError(f"{path} was made by another version of privee (run format {config.get('format')})")
+    return config
+
+
+def same_config(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether a run on disk is the one that is wanted, finished or not."""
+    made = json.loads(json.dumps({"format": FORMAT, "privee": __version__} | dict(wanted)))
+    return {key: value for key, value in found.items() if key != "files"} == made
+
+
+def party_file(
+    *, party: str, active: bool, model: str, shape: Sequence[int], n_classes: int, source: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What `party.json` says of one party: nothing about another's columns.
+
+    Args:
+        party: its name.
+        active: whether it is the active party.
+        model: name of the architecture.
+        shape: of one row of its columns, encoded.
+        n_classes: of the joint model.
+        source: the id column of its table, or the dataset, its split and this party's part of it.
+    """
+    about = {"format": PARTY_FORMAT, "party": party, "active": active, "model": model, "shape": list(shape)}
+    return about | {"n_classes": n_classes, **source}
 
 
 @dataclass(frozen=True)
@@ -46,16 +133,16 @@ class PartyDescription:
     @classmethod
     def read(cls, folder: Path) -> PartyDescription:
         """From a party's folder in a run."""
-        path = folder / "party.json"
+        path = folder / PARTY
         if not path.is_file():
             raise PriveeError(
-                f"{folder} holds no party.json: give runs/RUN/parties/NAME; for a run of an older privee, "
+                f"{folder} holds no {PARTY}: give runs/RUN/parties/NAME; for a run of an older privee, "
                 "train again or run `privee party describe RUN`"
             )
         try:
             saved = json.loads(path.read_text(encoding="utf-8"))
-            if saved["format"] != FORMAT:
-                raise PriveeError(f"{path} is of format {saved['format']!r}; this privee reads {FORMAT}")
+            if saved["format"] != PARTY_FORMAT:
+                raise PriveeError(f"{path} is of format {saved['format']!r}; this privee reads {PARTY_FORMAT}")
             return cls._from_dict(saved)
         except PriveeError:
             raise

@@ -19,17 +19,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from privee.atomic import whole_file
+from privee.atomic import read_json, whole_file, write_json
 from privee.data.tables import ALIGNED, write_aligned
 from privee.errors import PriveeError
-from privee.version import __version__
 from privee.vfl.joint_model import COORDINATOR
 from privee.vfl.learner import Learner
+from privee.vfl.run_format import CONFIG, METRICS, PART_FILES, WEIGHTS, is_run, read_config, same_config, write_config
 from privee.vfl.training import Progress
 from privee.vfl.weights import load_tensors, save_tensors
-
-FORMAT = 1
-MOST_JSON = 128 << 20
 
 
 class RunFolder:
@@ -42,14 +39,12 @@ class RunFolder:
     def create(cls, path: Path, config: Mapping[str, Any]) -> RunFolder:
         """Start a run, or find the unfinished one with the same config; anything else there is left alone."""
         run = cls(path)
-        wanted = {"format": FORMAT, "privee": __version__} | dict(config)
-        if not (path / "config.json").exists():
+        if not is_run(path):
             if path.exists() and any(path.iterdir()):
                 raise PriveeError(f"{path} exists and is not a run; choose another folder")
-            write_json(path / "config.json", wanted)
+            write_config(path, config)
             return run
-        found = run.config
-        if {k: v for k, v in found.items() if k != "files"} != json.loads(json.dumps(wanted)):
+        if not same_config(run.config, config):
             raise PriveeError(f"{path} holds a run with other settings; choose another folder")
         if run.finished:
             raise PriveeError(f"{path} holds this run already, finished")
@@ -59,8 +54,8 @@ class RunFolder:
     def open(cls, path: Path) -> RunFolder:
         """Open a finished run."""
         run = cls(path)
-        if not (path / "config.json").is_file():
-            raise PriveeError(f"{path} is not a run: it has no config.json")
+        if not is_run(path):
+            raise PriveeError(f"{path} is not a run: it has no {CONFIG}")
         if not run.finished:
             raise PriveeError(f"the run in {path} is not finished; train again with the same settings to resume it")
         return run
@@ -68,10 +63,7 @@ class RunFolder:
     @property
     def config(self) -> dict[str, Any]:
         """What was trained, on what, how."""
-        config = read_json(self.path / "config.json")
-        if config.get("format") != FORMAT:
-            raise PriveeError(f"{self.path} was made by another version of privee (run format {config.get('format')})")
-        return config
+        return read_config(self.path)
 
     @property
     def finished(self) -> bool:
@@ -93,8 +85,12 @@ class RunFolder:
 
     def note_files(self) -> None:
         """Write down the checksums of all parts: from now on they may not change."""
-        files = {str(f.relative_to(self.path)): _sha256(f) for f in sorted(self.path.glob("**/*")) if _is_kept(f)}
-        write_json(self.path / "config.json", self.config | {"files": files})
+        files = {
+            str(f.relative_to(self.path)): _sha256(f)
+            for f in sorted(self.path.glob("**/*"))
+            if f.is_file() and f.name in PART_FILES
+        }
+        write_config(self.path, self.config | {"files": files})
 
     def load_weights(self, learners: Mapping[str, Learner]) -> None:
         """Put the final weights back."""
@@ -111,7 +107,7 @@ class RunFolder:
                 raise PriveeError(f"{file} is damaged: its checksum is not the one recorded when the run finished")
 
     def _weights(self, role: str) -> Path:
-        return self.part(role) / "model.safetensors"
+        return self.part(role) / WEIGHTS
 
     # The keeper's part (see training.Keeper).
 
@@ -133,7 +129,7 @@ class RunFolder:
         """Go on from the last checkpoint; metrics of epochs after it are dropped."""
         pointer = self.path / "checkpoint" / "progress.json"
         if not pointer.exists():
-            (self.path / "metrics.jsonl").unlink(missing_ok=True)
+            (self.path / METRICS).unlink(missing_ok=True)
             return None
         progress = Progress.from_dict(read_json(pointer))
         folder = pointer.parent / f"epoch-{progress.epoch}"
@@ -151,25 +147,18 @@ class RunFolder:
 
     def log(self, record: dict[str, Any]) -> None:
         """Append a line to metrics.jsonl."""
-        with (self.path / "metrics.jsonl").open("a", encoding="utf-8") as file:
+        with (self.path / METRICS).open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
 
     def metrics(self) -> list[dict[str, Any]]:
         """All lines of metrics.jsonl."""
-        file = self.path / "metrics.jsonl"
+        file = self.path / METRICS
         return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
 
     def _drop_metrics_after(self, epoch: int) -> None:
         kept = [json.dumps(record) + "\n" for record in self.metrics() if record["epoch"] <= epoch]
-        with whole_file(self.path / "metrics.jsonl", force=True) as partial:
+        with whole_file(self.path / METRICS, force=True) as partial:
             partial.write_text("".join(kept), encoding="utf-8")
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write JSON, whole or not at all, making the folder if needed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path, force=True) as partial:
-        partial.write_text(json.dumps(value, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def write_private(folder: Path, files: Mapping[str, Any]) -> None:
@@ -180,25 +169,6 @@ def write_private(folder: Path, files: Mapping[str, Any]) -> None:
             write_aligned(folder / name, ids, column)
         else:
             write_json(folder / name, value)
-
-
-def read_json(path: Path) -> Any:
-    """Read JSON, with a clear word if it is damaged."""
-    try:
-        if path.stat().st_size > MOST_JSON:
-            raise PriveeError(f"{path} is damaged: no such file has more than {MOST_JSON >> 20} MB")
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise PriveeError(f"{path} is missing") from None
-    except PriveeError:
-        raise
-    except (ValueError, RecursionError):  # not UTF-8, not JSON, a number without end, nested without end
-        raise PriveeError(f"{path} is damaged: it is not readable JSON") from None
-
-
-def _is_kept(file: Path) -> bool:
-    kept = {"model.safetensors", "party.json", "preprocessing.json", "labels.json", ALIGNED}
-    return file.is_file() and file.name in kept
 
 
 def _sha256(path: Path) -> str:

@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from privee.atomic import whole_file
+from privee.data.alignment.csv_rows import CsvTable
 from privee.data.alignment.ids import Rows
 from privee.data.alignment.in_process import Alignment, Progress, Traffic, align
-from privee.data.alignment.row_files import CsvTable
+from privee.data.files.formats import delimiter_of, existing_format
 from privee.errors import PriveeError
-
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
-PARQUET = (".parquet", ".pq")
 
 
 class Table(Protocol):
@@ -98,18 +96,11 @@ def _column(party: str, id_columns: Mapping[str, str]) -> str:
 
 
 def _open(path: Path, id_column: str, delimiter: str) -> Table:
-    suffix = path.suffix.lower()
-    if suffix not in (*DELIMITERS, *PARQUET):
-        raise PriveeError(f"{path.name}: cannot tell the format; use one of {', '.join((*DELIMITERS, *PARQUET))}")
-    if not path.is_file():
-        raise PriveeError(f"{path}: no such file")
-    if suffix in PARQUET:
-        from privee.data.alignment.row_files import ParquetTable  # here: ids in CSV or in memory need no Arrow
+    if existing_format(path) == "parquet":
+        from privee.data.alignment.parquet_rows import ParquetTable  # here: ids in CSV or in memory need no Arrow
 
         return ParquetTable(path, id_column)
-    if len(delimiter) > 1:
-        raise PriveeError(f"the delimiter must be one character, got {delimiter!r}")
-    return CsvTable(path, id_column, delimiter or DELIMITERS[suffix])
+    return CsvTable(path, id_column, delimiter_of(path, delimiter))
 
 
 def _write(tables: Mapping[str, Table], found: Alignment, targets: Mapping[str, Path], force: bool) -> None:

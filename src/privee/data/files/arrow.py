@@ -11,18 +11,28 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
-from privee.data.files import bounded, read_bounded
+from privee.data.files.formats import delimiter_of, existing_format
 from privee.data.files.limits import refuse_more, refuse_wide
+from privee.data.files.parquet import bounded, read_bounded
 from privee.errors import PriveeError
 
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
-PARQUET = (".parquet", ".pq")
 CSV_BLOCK = 1 << 24  # a row has to fit into a block
+
+
+def read_table(path: Path, one_of: Sequence[str] = ()) -> tuple[str, Any]:
+    """The format of a CSV or Parquet file and what it holds: all columns, or the first of `one_of` that is there."""
+    kind = existing_format(path)
+    try:
+        with path.open("rb"):
+            pass
+        return kind, (read_csv if kind == "csv" else read_parquet)(path, one_of)
+    except OSError as error:
+        raise PriveeError(f"{path.name} cannot be read: {error.strerror or 'input/output error'}") from None
 
 
 def read_csv(path: Path, one_of: Sequence[str] = ()) -> Any:
     """Every cell as text, as it stands; the first line names the columns. Of `one_of`, only the first that is there."""
-    delimiter = DELIMITERS[path.suffix.lower()]
+    delimiter = delimiter_of(path)
     refuse_more(path.stat().st_size, path.name)
     names = _header(path, delimiter)
     refuse_wide(len(names), path.name)

@@ -14,10 +14,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from privee.atomic import whole_file
+from privee.data.files.formats import format_of
 from privee.data.files.limits import refuse_more
 from privee.data.score_files.blocks import Block
 from privee.data.score_files.csv_scores import TableWriter
-from privee.data.score_files.formats import column_names, kind_of, open_reader
+from privee.data.score_files.open_files import FORMATS, column_names, open_reader
 from privee.errors import PriveeError
 from privee.scores.forms import Floats
 
@@ -77,7 +78,7 @@ def save_scores(
         force: replace an existing file.
         spreadsheet: in CSV, put a quote before those.
     """
-    kind = kind_of(path)
+    kind = format_of(path, FORMATS)
     id_name, id_values = ids
     if id_name in names:
         raise PriveeError(f"the id column {id_name!r} has the name of a class")

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from privee.atomic import whole_file
+from privee.data.files.formats import format_of
 from privee.data.score_files import Block, Reader, open_reader, open_writer
-from privee.data.score_files.formats import kind_of
+from privee.data.score_files.open_files import FORMATS
 from privee.defenses import Defense
 from privee.errors import PriveeError, ScoreError
 from privee.randomness import Draws
@@ -75,7 +76,7 @@ def protect_file(
         spreadsheet: in CSV, put a quote before kept text that a spreadsheet would take for a formula.
         progress: called with (done, size) after every block.
     """
-    kind_of(target)
+    format_of(target, FORMATS)
     reader = open_reader(source, keep=keep, scores=scores, delimiter=delimiter)
     summary = Summary()
     with whole_file(target, force=force) as partial:

@@ -25,7 +25,7 @@ import pyarrow.parquet as arrow_parquet
 from numpy.typing import NDArray
 
 from privee.atomic import whole_file
-from privee.data.files.arrow import DELIMITERS, PARQUET, listed, read_csv, read_parquet
+from privee.data.files.arrow import listed, read_table
 from privee.data.files.limits import refuse_more
 from privee.data.tables.cells import Kind, from_text, from_typed, ids_of, labels_of
 from privee.errors import PriveeError
@@ -79,7 +79,8 @@ def read_party_table(
             all its cells are numbers.
     """
     path = Path(path)
-    table, to_feature = _open(path)
+    kind, table = read_table(path)
+    to_feature = from_text if kind == "csv" else from_typed
     features = _feature_names(table.column_names, path.name, id_column, label_column)
     if table.num_rows == 0:
         raise PriveeError(f"{path.name} has no rows")
@@ -97,26 +98,9 @@ def read_party_table(
 
 def read_ids(path: Path, columns: Sequence[str]) -> Any:
     """The ids of a file as an Arrow column of text: of the first of these columns that it has. Others are not read."""
-    table, _ = _open(path, columns)
+    _, table = read_table(path, columns)
     (name,) = table.column_names
     return ids_of(table.column(name), f"column {name!r} of {path.name}")
-
-
-def _open(path: Path, one_of: Sequence[str] = ()) -> tuple[Any, Any]:
-    """The file as an Arrow table, or one column of it, and what makes its columns into features."""
-    suffix = path.suffix.lower()
-    if suffix not in (*DELIMITERS, *PARQUET):
-        raise PriveeError(f"{path.name}: cannot tell the format; use one of {', '.join((*DELIMITERS, *PARQUET))}")
-    if not path.is_file():
-        raise PriveeError(f"{path}: no such file")
-    try:
-        with path.open("rb"):
-            pass
-        if suffix in DELIMITERS:
-            return read_csv(path, one_of), from_text
-        return read_parquet(path, one_of), from_typed
-    except OSError as error:
-        raise PriveeError(f"{path.name} cannot be read: {error.strerror or 'input/output error'}") from None
 
 
 def _feature_names(names: list[str], source: str, id_column: str, label_column: str | None) -> list[str]:

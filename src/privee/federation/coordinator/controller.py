@@ -20,6 +20,7 @@ from nvflare.apis.shareable import Shareable
 from nvflare.apis.signal import Signal
 from nvflare.apis.workspace import Workspace
 
+from privee.atomic import write_json
 from privee.errors import PriveeError
 from privee.federation.coordinator.exchange import Exchange
 from privee.federation.coordinator.job_run import coordinate
@@ -28,7 +29,6 @@ from privee.federation.settings import JobSettings, SiteSettings
 from privee.federation.wire.guard import refuse_transit
 from privee.federation.wire.nvflare_cells import CellPost, be_prompt, session_of
 from privee.vfl.joint_model import COORDINATOR
-from privee.vfl.runs import write_json
 
 PROGRESS = "privee.progress"
 RESULT = "privee"

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from privee.atomic import read_json
 from privee.federation.coordinator.exchange import Exchange
 from privee.federation.errors import SiteLostError
 from privee.federation.settings import JobSettings
@@ -27,7 +28,8 @@ from privee.vfl.joint_model import COORDINATOR
 from privee.vfl.learner import Learner
 from privee.vfl.messages import Report
 from privee.vfl.models import EMBEDDING, SumTop, architecture
-from privee.vfl.runs import RunFolder, read_json, write_json
+from privee.vfl.run_format import WEIGHTS, run_config, write_config
+from privee.vfl.runs import RunFolder
 from privee.vfl.seeds import build
 from privee.vfl.training import OnStep, Progress, train
 
@@ -113,14 +115,14 @@ def _config(
         label = column_of(known[job.active], "label", job.active)
         about = {"parties": list(job.parties), "id_columns": columns, "label": label}
         source = {"tables": about | {"test_share": source["tables"]["test_share"]}}
-    return {
-        "model": job.model,
-        "parties": list(job.parties),
-        "classes": classes,
-        "rows": {"train": training, "test": testing},
-        "data": source,
-        "training": job.training.as_dict(),
-    }
+    return run_config(
+        model=job.model,
+        parties=job.parties,
+        classes=classes,
+        rows=(training, testing),
+        data=source,
+        training=job.training.as_dict(),
+    )
 
 
 def _coordinator(job: JobSettings, exchange: Exchange, n_classes: int) -> Coordinator:
@@ -142,9 +144,9 @@ class CoordinatorFolder(RunFolder):
 
     def note_files(self) -> None:
         """Write down the checksums of all parts, wherever they are."""
-        own = self.part(COORDINATOR) / "model.safetensors"
+        own = self.part(COORDINATOR) / WEIGHTS
         files = {f"{COORDINATOR}/{own.name}": hashlib.sha256(own.read_bytes()).hexdigest()} | (self.sites or {})
-        write_json(self.path / "config.json", self.config | {"files": dict(sorted(files.items()))})
+        write_config(self.path, self.config | {"files": dict(sorted(files.items()))})
 
 
 class FederatedKeeper:

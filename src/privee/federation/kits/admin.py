@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from privee.atomic import read_json
 from privee.errors import PriveeError
 from privee.federation.coordinator.controller import PROGRESS, RESULT
 from privee.federation.kits.project import ADMIN, Project
-from privee.vfl.runs import read_json
 
 EVERY, SECONDS = 0.5, 5.0
 OVER, RUNNING = "FINISHED", "RUNNING"

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from privee.atomic import read_json, write_json
 from privee.errors import PriveeError
 from privee.federation.settings import JobSettings
-from privee.vfl.runs import read_json, write_json
 
 CONTROLLER = "privee.federation.coordinator.controller.CoordinatorController"
 EXECUTOR = "privee.federation.site.executor.PartyExecutor"

@@ -21,11 +21,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from privee.atomic import read_json, write_json
 from privee.errors import PriveeError
 from privee.federation.kits.policy import close_kit
 from privee.federation.settings import JobSettings, SiteSettings
 from privee.net import is_loopback
-from privee.vfl.runs import read_json, write_json
 
 ADMIN = "admin@privee.local"
 FORMAT = 1

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from privee.atomic import read_json, write_json
 from privee.errors import PriveeError
 from privee.federation.kits.admin import EVERY, OVER, RUNNING, Admin, admin_of
 from privee.federation.kits.policy import write_job
@@ -21,7 +22,6 @@ from privee.federation.kits.simulator import assemble, outcome_of, refuse_taken
 from privee.federation.settings import JobSettings
 from privee.vfl.experiment import Outcome
 from privee.vfl.joint_model import COORDINATOR
-from privee.vfl.runs import read_json, write_json
 
 OnState = Callable[[Mapping[str, Any]], None]
 OVER_SECONDS = 90.0

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from privee.atomic import read_json
 from privee.errors import PriveeError
 from privee.federation.kits.child import Child
 from privee.federation.kits.policy import close_simulator, write_job
@@ -22,7 +23,8 @@ from privee.federation.settings import JobSettings, SiteSettings
 from privee.vfl.experiment import Outcome
 from privee.vfl.joint_model import COORDINATOR
 from privee.vfl.messages import Report
-from privee.vfl.runs import RunFolder, read_json
+from privee.vfl.run_format import CONFIG, METRICS
+from privee.vfl.runs import RunFolder
 
 OnState = Callable[[Mapping[str, Any]], None]
 EVERY = 0.3
@@ -118,7 +120,7 @@ def assemble(target: Path, coordinator: Path, sites: Mapping[str, Path] | None =
     partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     try:
         partial.mkdir()
-        for name in ("config.json", "metrics.jsonl"):
+        for name in (CONFIG, METRICS):
             shutil.copyfile(coordinator / name, partial / name)
         shutil.copytree(coordinator / COORDINATOR, partial / COORDINATOR)
         for site, folder in (sites or {}).items():

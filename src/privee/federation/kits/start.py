@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from privee.atomic import read_json, write_json
 from privee.data.tables import read_party_table
 from privee.errors import PriveeError
 from privee.federation.kits.admin import admin_of
@@ -27,7 +28,6 @@ from privee.federation.kits.child import Child
 from privee.federation.kits.policy import refuse_open
 from privee.federation.kits.project import Project
 from privee.federation.settings import SiteSettings
-from privee.vfl.runs import read_json, write_json
 
 
 def prepare_kit(kit: Path) -> str:

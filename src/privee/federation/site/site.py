@@ -17,10 +17,10 @@ from privee.federation.wire.frames import Content, Failure, Note
 from privee.federation.wire.reply_checks import MAX_CLASSES
 from privee.federation.wire.tensors import Packing
 from privee.version import __version__
-from privee.vfl.experiment import PARTY_FORMAT
 from privee.vfl.messages import Message, WorkAndLogits
 from privee.vfl.models import architecture
 from privee.vfl.party import ActiveParty, PassiveParty
+from privee.vfl.run_format import PARTY, party_file
 from privee.vfl.seeds import build, seed_everything
 
 DONE = Note("done")
@@ -160,7 +160,7 @@ class Site:
         return DONE
 
     def _finish(self, note: Note) -> Note:
-        files = self._store.finish(self.party.learner, {"party.json": self._about(), **self.data.private})
+        files = self._store.finish(self.party.learner, {PARTY: self._about(), **self.data.private})
         return Note("finish", {"files": files})
 
     def _forget(self, note: Note) -> Note:
@@ -171,15 +171,14 @@ class Site:
 
     def _about(self) -> Mapping[str, Any]:
         """The site's party.json, as `privee train` writes it."""
-        return {
-            "format": PARTY_FORMAT,
-            "party": self.name,
-            "active": self.name == self.job.active,
-            "model": self.job.model,
-            "shape": list(self.data.columns.shape[1:]),
-            "n_classes": self._n_classes,
-            **self.data.about,
-        }
+        return party_file(
+            party=self.name,
+            active=self.name == self.job.active,
+            model=self.job.model,
+            shape=self.data.columns.shape[1:],
+            n_classes=self._n_classes,
+            source=self.data.about,
+        )
 
 
 def n_classes(given: Any, own: Sequence[str]) -> int:

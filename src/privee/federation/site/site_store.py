@@ -13,9 +13,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from privee.atomic import read_json, write_json
 from privee.errors import PriveeError
 from privee.vfl.learner import Learner
-from privee.vfl.runs import read_json, write_json, write_private
+from privee.vfl.run_format import WEIGHTS
+from privee.vfl.runs import write_private
 from privee.vfl.weights import load_tensors, save_tensors
 
 
@@ -36,7 +38,7 @@ class SiteStore:
             raise PriveeError("there is a run of this name with other settings here; choose another name")
         if found.get("records") != digest:
             raise PriveeError("the data changed since this run was started; choose another name")
-        if (self.folder / "model.safetensors").exists() and not (self.folder / "checkpoint").exists():
+        if (self.folder / WEIGHTS).exists() and not (self.folder / "checkpoint").exists():
             raise PriveeError("there is a finished run of this name here; choose another name")
 
     def save(self, epoch: int, learner: Learner, *, best: bool) -> None:
@@ -59,8 +61,8 @@ class SiteStore:
     def finish(self, learner: Learner, files: Mapping[str, Any]) -> dict[str, str]:
         """Write the part of the model; returns the checksums of its files."""
         write_private(self.folder, files)
-        save_tensors(self.folder / "model.safetensors", learner.weights(), self._party)
-        names = sorted([*files, "model.safetensors"])
+        save_tensors(self.folder / WEIGHTS, learner.weights(), self._party)
+        names = sorted([*files, WEIGHTS])
         return {name: hashlib.sha256((self.folder / name).read_bytes()).hexdigest() for name in names}
 
     def forget(self) -> None:

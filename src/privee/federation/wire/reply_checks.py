@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from privee.data.tables import ALIGNED
 from privee.federation.errors import SiteError
 from privee.federation.wire.frames import Note
 from privee.vfl.messages import (
@@ -26,9 +25,9 @@ from privee.vfl.messages import (
     Work,
     WorkAndLogits,
 )
+from privee.vfl.run_format import PART_FILES, PARTY, WEIGHTS
 
 MAX_ROWS, MAX_CLASSES, MAX_NAME = 100_000_000, 10_000, 200
-PART_FILES = frozenset({"model.safetensors", "party.json", "preprocessing.json", "labels.json", ALIGNED})
 _ANSWERS: dict[type, type] = {
     Work: Embedding,
     Logits: LogitGradient,
@@ -109,7 +108,7 @@ def column_of(reply: Note, key: str, site: str) -> str | None:
 def files_of(reply: Note, site: str) -> dict[str, str]:
     """Checksums of a part's files by their names, which become parts of paths."""
     files: Any = reply.values.get("files")
-    if not isinstance(files, dict) or not {"model.safetensors", "party.json"} <= set(files) <= PART_FILES:
+    if not isinstance(files, dict) or not {WEIGHTS, PARTY} <= set(files) <= PART_FILES:
         raise SiteError(f"site {site} did not say which files its part consists of")
     if not all(isinstance(sha, str) and re.fullmatch("[0-9a-f]{64}", sha) for sha in files.values()):
         raise SiteError(f"site {site} sent something else than checksums of its files")

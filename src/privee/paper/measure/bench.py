@@ -20,7 +20,7 @@ from privee.audit import Audit, Grid, Subject, run_grid, subject_from_dataset
 from privee.audit.engine import Engine, spread
 from privee.paper.outcomes import Size
 from privee.vfl.experiment import How, open_run
-from privee.vfl.runs import RunFolder
+from privee.vfl.run_format import is_finished_run
 from privee.vfl.training import TrainingSettings, paper_settings
 
 Progress = Callable[[int, int, str], None]
@@ -107,7 +107,7 @@ class Bench:
 
     def subjects(self, cases: Sequence[Case]) -> list[Subject]:
         """Trained models, those that are missing trained side by side."""
-        missing = [case for case in dict.fromkeys(cases) if not _trained(self._run(case))]
+        missing = [case for case in dict.fromkeys(cases) if not is_finished_run(self._run(case))]
         self.progress(0, len(missing), "training models")
         train = partial(_train, models=self._models, data_dir=self.data_dir)
         for done, _ in enumerate(spread(train, missing, jobs=self.jobs, engine=self.engine) if missing else (), 1):
@@ -151,10 +151,6 @@ def _scores(run: Path, data_dir: Path | None) -> dict[str, NDArray[Any]]:
         logits = torch.cat([federation.coordinator.logits(some) for some in torch.from_numpy(rows).split(4096)])
         found |= {part: torch.softmax(logits.double(), dim=1).numpy(), f"{part}_labels": data.labels[rows]}
     return found
-
-
-def _trained(run: Path) -> bool:
-    return (run / "config.json").exists() and RunFolder(run).finished
 
 
 def _train(case: Case, models: Path, data_dir: Path | None) -> None:

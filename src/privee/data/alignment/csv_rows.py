@@ -1,21 +1,15 @@
-"""A CSV file whose rows are picked out byte for byte: no cell is read and written again, so none can change.
-
-A Parquet file whose rows are picked out with all columns and types as they are.
-"""
+"""A CSV file whose rows are picked out byte for byte: no cell is read and written again, so none can change."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as arrow_parquet
 
 from privee.data.alignment.ids import Rows
-from privee.data.files import bounded, read_bounded
 from privee.data.files.limits import refuse_more
 from privee.errors import PriveeError
 
@@ -102,39 +96,3 @@ def _records(file: BinaryIO, delimiter: str, name: str) -> Iterator[tuple[list[s
         raise PriveeError(f"{name}: line {reader.line_num + 1} is not UTF-8 text") from None
     except csv.Error:
         raise PriveeError(f"{name}: line {reader.line_num} cannot be read as CSV; is a quote left open?") from None
-
-
-ID_BYTES = 100  # of a short text in Python
-
-
-class ParquetTable:
-    """Ids of a Parquet file: text, or whole numbers written in decimal without leading zeros."""
-
-    def __init__(self, path: Path, id_column: str) -> None:
-        self._path = path
-        try:
-            with bounded(path) as file:
-                column_place(list(file.schema_arrow.names), id_column, path.name)
-            column = read_bounded(path, [id_column]).column(id_column)
-            refuse_more(ID_BYTES * len(column), path.name)
-        except PriveeError:
-            raise
-        except (pa.ArrowException, OSError, ValueError):
-            raise PriveeError(f"{path.name}: this is not a readable Parquet file") from None
-        self.ids: list[str] = _as_text(column, id_column, path.name)
-
-    def write(self, rows: Rows, target: Path) -> None:
-        """Write the given rows, in that order."""
-        arrow_parquet.write_table(read_bounded(self._path).take(pa.array(rows)), target)
-
-
-def _as_text(column: Any, name: str, file: str) -> list[Any]:
-    """Missing ids stay None, so that they are reported with their rows."""
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        return _as_text(column.cast(kind.value_type), name, file)
-    if pa.types.is_integer(kind):
-        return [None if value is None else str(value) for value in column.to_pylist()]
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return list(column.to_pylist())
-    raise PriveeError(f"{file}: column {name!r} holds {kind}; ids must be text or whole numbers")
