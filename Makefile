@@ -1,11 +1,16 @@
-# These set everything up by themselves: `make demo`, `make gateway` and `make test`.
+# These set everything up by themselves: `make demo`, `make gateway`, `make check` and `make test`.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST = $(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder --durations=25
+CORE_TESTS := tests/scores tests/theory tests/defenses \
+	$(addprefix tests/test_, atomic.py errors.py randomness.py registry.py) \
+	$(addprefix src/privee/, scores theory defenses atomic.py errors.py net.py progress.py randomness.py registry.py)
+# A fifth of the examples, and not those that take seconds each: `make test` has all of them.
+QUICK := --hypothesis-profile=check -k "not 100000 and not spawn"
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo gateway test test-all lint types layers unit slow bench clean
+.PHONY: demo gateway check test test-all lint types layers core unit slow pythons bench clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/privee demo
@@ -13,10 +18,13 @@ demo: $(VENV)/demo.stamp
 gateway: $(VENV)/gateway.stamp
 	$(BIN)/privee gateway demo
 
+# The inner loop.
+check: lint types layers core
+
 test: lint types layers unit
 
 # What takes minutes and repeats on running services what `make test` proves in smaller steps.
-test-all: test slow
+test-all: test slow pythons
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -28,11 +36,18 @@ types: $(VENV)/dev.stamp
 layers: $(VENV)/dev.stamp
 	$(BIN)/lint-imports
 
+core: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -q -n auto --dist worksteal $(QUICK) $(CORE_TESTS)
+
 unit: $(VENV)/dev.stamp
 	$(PYTEST) -m "not slow"
 
 slow: $(VENV)/dev.stamp
 	$(PYTEST) -m slow
+
+# The core alone, without PyTorch and the other extras, on every Python that is found here.
+pythons:
+	.ci/pythons $(QUICK) $(CORE_TESTS)
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/release.py
@@ -57,4 +72,4 @@ $(VENV)/dev.stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@ $(VENV)/demo.stamp $(VENV)/gateway.stamp
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-* build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

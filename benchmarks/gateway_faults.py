@@ -28,14 +28,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # the tests' clients and their PostgreSQL
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.gateway_load import Crash, Crowd, counted, crashes, received
-from tests.postgres_server import running_postgres
-
+from benchmarks._shared.gateway_load import Crash, Crowd, counted, crashes, received
+from benchmarks._shared.postgres_server import running_postgres
 from privee.gateway.demo import PARTIES, World, make_world
 from privee.gateway.ledger.ledger import Ledger
-from privee.gateway.processes import ServerProcess
+from privee.processes import ServerProcess
 
 RESULTS = Path(__file__).parent / "results" / "gateway_faults.json"
 DEFENSE = ("--defense", "privee-u:rho=0.1")

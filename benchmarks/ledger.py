@@ -34,7 +34,7 @@ from privee.gateway.budget.total_epsilon_advanced import TotalEpsilonAdvanced
 from privee.gateway.ledger.ledger import Ask, Ledger, Limits, Price
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.postgres_server import running_postgres
+from benchmarks._shared.postgres_server import running_postgres
 
 RESULTS = Path(__file__).parent / "results" / "ledger.json"
 KEY = b"benchmark" * 4

@@ -5,7 +5,7 @@
     python benchmarks/red_team.py --size 0.1         a tenth of the tries (a small version of it runs in CI)
 
 Bounded, on loopback alone, with processes, certificates, keys and ledgers of its own in a temporary folder. Each attack
-is a file in tests/red_team; docs/threats.md says what each of them was after. Ends with 1 if something did not hold.
+is a file in benchmarks/_red_team; docs/threats.md says what each of them was after. Ends with 1 if one did not hold.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.red_team import ATTACKS, Outcome, Scene, replay
+from benchmarks._red_team import ATTACKS, Outcome, Scene, replay
 
 RESULTS = Path(__file__).parent / "results" / "red_team.json"
 

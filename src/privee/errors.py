@@ -1,11 +1,50 @@
-"""The one family of errors a user of privee is meant to read."""
+"""The one family of errors that a user of privee is meant to read.
+
+    PriveeError                         what the caller can put right; one line says what
+    ├── ScoreError                      also a ValueError: scores, or a release, are not what they claim to be
+    ├── SettingError                    also a ValueError: a setting has a value that cannot work
+    ├── FrameError                      bytes that are no message of privee's
+    ├── UnavailableError                something that should have answered did not; later it may
+    │   ├── LedgerUnavailable           the count cannot be stored, so nothing is released
+    │   ├── PartyUnavailableError       a party cannot be reached, or is late (also a PartyError)
+    │   ├── StoreError                  a party's own table cannot be read now
+    │   ├── SiteLostError               a site of a joint training is silent (also a SiteError)
+    │   ├── GatewayUnavailable          no answer from a gateway (also a GatewayError)
+    │   └── PartyFailed                 a gateway's party did not do its part (also a GatewayError)
+    ├── PartyError                      a party did not do what the gateway asked
+    │   └── PartyUnavailableError
+    ├── SiteError                       a site did not do what the coordinator asked
+    │   └── SiteLostError
+    ├── StoppedError                    a joint training was ended from outside
+    ├── Refused                         at the gateway: the ledger says no, and nothing was charged
+    │   └── OverQuota                   the same of a key's quota
+    ├── GatewayError                    at the client: a request failed
+    │   ├── Refused
+    │   │   └── QuotaReached
+    │   ├── RateLimited
+    │   ├── NotAllowed
+    │   ├── UnknownEntity
+    │   ├── PartyFailed
+    │   └── GatewayUnavailable
+    └── InterruptedByUserError          Ctrl-C; the line says how to go on
+
+A test compares this drawing with the classes there are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
 
 
-class PriveeError(ValueError):
+class PriveeError(Exception):
     """Something the caller can put right; the message says what, in one line."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Whole on its way between processes, whatever `__init__` asks for."""
+        return _made_again, (type(self), self.args, self.__dict__)
 
-class ScoreError(PriveeError):
+
+class ScoreError(PriveeError, ValueError):
     """The scores (or the release) are not what they claim to be.
 
     Where one place is to blame, `row` and `column` hold its index, so that a reader of a file can name it better.
@@ -17,5 +56,19 @@ class ScoreError(PriveeError):
         super().__init__(place + what)
 
 
-class SettingError(PriveeError):
-    """A defense was given settings it cannot work with."""
+class SettingError(PriveeError, ValueError):
+    """A setting has a value that cannot work."""
+
+
+class FrameError(PriveeError):
+    """These bytes are not a message of privee's protocols."""
+
+
+class UnavailableError(PriveeError):
+    """Something that should have answered did not: a ledger, a party, a site or a gateway. Later it may."""
+
+
+def _made_again(kind: type[PriveeError], args: tuple[Any, ...], state: dict[str, Any]) -> PriveeError:
+    made = kind.__new__(kind, *args)
+    made.__dict__.update(state)
+    return made

@@ -1,4 +1,4 @@
-"""Progress of a slow release, for whoever wants to see it: a bar on the command line."""
+"""Progress of long work, for whoever wants to see it: a bar on the command line."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 
 Progress = Callable[[int, int], None]
+"""Called with how much is done, and of how much."""
 
 _watcher: ContextVar[Progress | None] = ContextVar("privee release progress", default=None)
 

@@ -1,57 +1,104 @@
-"""Things by name: for the command line, saved settings and other packages. Defenses and attacks each have one."""
+"""Things by name: for the command line, saved settings and other packages.
+
+A kind of thing (defense, attack, dataset, model, paper result) has one registry and a folder or two. A new one is a new
+file there that registers what it defines; nothing else names it, because every module of the folder is imported when
+all are asked for, or one that is not there yet.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
+import pkgutil
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from privee.errors import SettingError
 
 T = TypeVar("T")
+C = TypeVar("C", bound=type[Any])
+
+LAST = 100
+"""The `place` in listings of what names none; equal places are ordered by name."""
 
 
-class Registry(Generic[T]):
-    """Classes (frozen dataclasses with a `name`) of one kind, made from a name and settings or from a spec.
+class Named(Generic[T]):
+    """Things of one kind by name, found by themselves.
 
     Args:
         kind: what they are, for messages, such as "defense".
-        entry_points: group under which other packages publish theirs; None if they cannot.
+        packages: the folders to look through, as dotted names: their modules and what their subpackages import.
+        entry_points: group under which other packages publish theirs; empty for none.
     """
 
-    def __init__(self, kind: str, entry_points: str | None = None) -> None:
-        self.kind, self.entry_points = kind, entry_points
-        self._known: dict[str, type[T]] = {}
+    def __init__(self, kind: str, packages: tuple[str, ...], entry_points: str = "") -> None:
+        self.kind, self.packages, self.entry_points = kind, packages, entry_points
+        self._known: dict[str, T] = {}
         self._discovered = False
 
-    def register(self, cls: type[T]) -> type[T]:
-        """Add a class under its `name`; refuses a name that is taken. Usable as a decorator."""
-        name: str = cls.name  # type: ignore[attr-defined]
-        held = self._known.setdefault(name, cls)
-        if held is not cls:
-            raise SettingError(f"a {self.kind} called {name!r} exists already: {held.__module__}.{held.__qualname__}")
-        return cls
+    def add(self, name: str, thing: T) -> T:
+        """Keep a thing under a name; refuses a name that is taken by another."""
+        held = self._known.setdefault(name, thing)
+        if held is not thing:
+            where = f": {held.__module__}.{held.__qualname__}" if isinstance(held, type) else ""
+            raise SettingError(f"a {self.kind} called {name!r} exists already{where}")
+        return thing
 
-    def known(self) -> dict[str, type[T]]:
-        """All of them by name, those of other installed packages included."""
-        if self.entry_points is not None and not self._discovered:
+    def known(self) -> dict[str, T]:
+        """All of them by name, those of other installed packages included, in the order of their places."""
+        if not self._discovered:
+            for package in self.packages:
+                for module in modules_of(package):
+                    importlib.import_module(module)
+            self._load_entry_points()
+            self._discovered = True
+        return dict(sorted(self._known.items(), key=lambda item: (getattr(item[1], "place", LAST), item[0])))
+
+    def find(self, name: str) -> T:
+        """The one of this name."""
+        if name not in self._known and name not in self.known():
+            raise SettingError(f"no {self.kind} is called {name!r}; there are {', '.join(self.known())}")
+        return self._known[name]
+
+    def _load_entry_points(self) -> None:
+        if self.entry_points:
             from importlib.metadata import entry_points  # here: it would be a sixth of the time to import privee
 
             for point in entry_points(group=self.entry_points):
-                self.register(point.load())
-            self._discovered = True
-        return dict(self._known)
+                thing = point.load()
+                self.add(thing.name, thing)
+
+
+class Registry(Named[type[T]]):
+    """Classes (frozen dataclasses with a `name`) of one kind, made from a name and settings or from a spec."""
+
+    def register(self, cls: C) -> C:
+        """Add a class under its `name`; refuses a name that is taken. Usable as a decorator."""
+        self.add(cls.name, cls)
+        return cls
 
     def make(self, name: str, **settings: Any) -> T:
         """Make one from its name and settings, or from a spec such as `"privee-u:rho=0.1"`."""
         name, _, text = name.partition(":")
-        cls = self._known.get(name) or self.known().get(name)
-        if cls is None:
-            raise SettingError(f"no {self.kind} is called {name!r}; there are {', '.join(sorted(self._known))}")
+        cls = self.find(name)
         given = parse_settings(text) | settings
         _check_names(cls, name, given)
         return cls(**{key: tuple(v) if isinstance(v, list) else v for key, v in given.items()})
+
+
+def modules_of(package: str) -> Iterator[str]:
+    """Dotted names of the modules and subpackages directly in a package, by name; nothing is imported but its root.
+
+    Names that begin with an underscore are left out: they hold what the others share.
+    """
+    root, *below = package.split(".")
+    folders = [str(Path(path, *below)) for path in importlib.import_module(root).__path__]
+    for name in sorted(module.name for module in pkgutil.iter_modules(folders)):
+        if not name.startswith("_"):
+            yield f"{package}.{name}"
 
 
 def parse_settings(text: str) -> dict[str, Any]:

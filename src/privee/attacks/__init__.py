@@ -1,4 +1,7 @@
-"""Attacks: one file each, one contract, and nothing to work with but an `AttackerView`."""
+"""Attacks: one file each, one contract, and nothing to work with but an `AttackerView`.
+
+A new attack is a new file here with `@register`; the names below are for readers and type checkers.
+"""
 
 from privee.attacks.base import Attack, Needs, Reconstruction
 from privee.attacks.equation_solving import EquationSolving
@@ -12,17 +15,6 @@ from privee.attacks.repeated_query import RepeatedQuery
 from privee.attacks.view import AttackerView, Auxiliary
 from privee.attacks.watch import Watch
 from privee.attacks.white_box import WhiteBox, from_federation
-
-for _cls in (
-    EquationSolving,
-    GradientInversion,
-    GrnaPaper,
-    GrnaGenerator,
-    LearnedInversion,
-    PriorInformed,
-    RepeatedQuery,
-):
-    register(_cls)
 
 __all__ = [
     "Attack",

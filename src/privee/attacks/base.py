@@ -11,6 +11,9 @@ from torch import Tensor
 
 from privee.attacks.view import AttackerView
 from privee.attacks.watch import Watch
+from privee.registry import LAST
+
+LUO = 'Luo, Wu, Xiao and Ooi, "Feature inference attack on model predictions in vertical federated learning", ICDE 2021'
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -21,6 +24,16 @@ class Needs:
     linear_model: bool = False
     auxiliary: bool = False
     queries: int = 1
+
+    def words(self) -> tuple[str, ...]:
+        """For people; empty where releases, own columns and the model's scores are enough."""
+        wanted = {
+            "a logistic model": self.linear_model,
+            "gradients": self.gradients,
+            "auxiliary rows": self.auxiliary,
+            f"{self.queries} queries per record": self.queries > 1,
+        }
+        return tuple(words for words, needed in wanted.items() if needed)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -35,8 +48,18 @@ class Attack(ABC):
     """Reconstructs the unknown columns from what an `AttackerView` holds."""
 
     name: ClassVar[str]
+    place: ClassVar[int] = LAST
+    """Where it stands in listings and tables: the lower, the earlier."""
     summary: ClassVar[str] = ""
     needs: ClassVar[Needs] = Needs()
+    audited: ClassVar[tuple[str, ...]] = ()
+    """The specs that an audit tries unless others are asked for, where records are queried often enough."""
+    quick: ClassVar[bool] = False
+    """Strong, and done in seconds: `recommend` tries it."""
+    adapts: ClassVar[str] = "undoes what is public of the defense"
+    """What it does with the defense when it knows it."""
+    published: ClassVar[str] = ""
+    """Where it was published; empty for what is this project's own."""
 
     def why_not(self, view: AttackerView) -> str | None:
         """Why this attack makes no sense on this view, or None if it does."""

@@ -8,21 +8,27 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from privee.attacks.base import Attack, Needs
+from privee.attacks.base import LUO, Attack, Needs
 from privee.attacks.log_scores import centred
+from privee.attacks.registry import register
 from privee.attacks.view import AttackerView
 from privee.attacks.watch import Watch
 
 SMALLEST = 1e-300
 
 
+@register
 @dataclasses.dataclass(frozen=True)
 class EquationSolving(Attack):
     """Exact on undefended scores when there are fewer unknown columns than classes; least squares otherwise."""
 
     name: ClassVar[str] = "equation-solving"
+    place: ClassVar[int] = 10
     summary: ClassVar[str] = "pseudo-inverse of the logistic model's log-ratios"
     needs: ClassVar[Needs] = Needs(linear_model=True)
+    audited: ClassVar[tuple[str, ...]] = ("equation-solving",)
+    quick: ClassVar[bool] = True
+    published: ClassVar[str] = LUO
 
     def _reconstruct(self, view: AttackerView, watch: Watch) -> Tensor:
         assert view.model.linear is not None  # noqa: S101 (why_not has checked)

@@ -11,12 +11,14 @@ from torch import Tensor
 from privee.attacks.base import Attack, Needs
 from privee.attacks.descent import descend, rows_at_once
 from privee.attacks.log_scores import centred, centred_log
+from privee.attacks.registry import register
 from privee.attacks.view import AttackerView
 from privee.attacks.watch import Watch
 
 Loss = Literal["probability", "log-score"]
 
 
+@register
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GradientInversion(Attack):
     """Adam on all records at once, clipped to [0, 1] after every step.
@@ -29,8 +31,14 @@ class GradientInversion(Attack):
     """
 
     name: ClassVar[str] = "gradient-inversion"
+    place: ClassVar[int] = 20
     summary: ClassVar[str] = "optimises the unknown columns until scores match"
     needs: ClassVar[Needs] = Needs(gradients=True)
+    audited: ClassVar[tuple[str, ...]] = ("gradient-inversion", "gradient-inversion:loss=probability")
+    published: ClassVar[str] = (
+        'Jiang, Zhou and Grossklags, "Comprehensive analysis of privacy leakage in vertical federated learning during '
+        "prediction\", PoPETs 2022 (loss=probability; log-scores are this project's)"
+    )
 
     loss: Loss = "log-score"
     iterations: int = 500

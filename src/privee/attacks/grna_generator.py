@@ -9,13 +9,15 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from privee.attacks.base import Attack, Needs
+from privee.attacks.base import LUO, Attack, Needs
 from privee.attacks.descent import Shuffled
 from privee.attacks.metrics import mean_guess
+from privee.attacks.registry import register
 from privee.attacks.view import AttackerView
 from privee.attacks.watch import Watch
 
 
+@register
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GrnaGenerator(Attack):
     """A network from own columns and noise to the unknown ones, trained until the joint model's scores match.
@@ -31,8 +33,11 @@ class GrnaGenerator(Attack):
     """
 
     name: ClassVar[str] = "grna-generator"
+    place: ClassVar[int] = 31
     summary: ClassVar[str] = "Luo's form: a generator that fills in the unknown columns"
     needs: ClassVar[Needs] = Needs(gradients=True)
+    audited: ClassVar[tuple[str, ...]] = ("grna-generator",)
+    published: ClassVar[str] = LUO
 
     epochs: int = 60
     batch_size: int = 64

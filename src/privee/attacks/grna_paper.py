@@ -10,10 +10,12 @@ from torch import Tensor
 
 from privee.attacks.base import Attack, Needs
 from privee.attacks.descent import descend, in_turn
+from privee.attacks.registry import register
 from privee.attacks.view import AttackerView
 from privee.attacks.watch import Watch
 
 
+@register
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GrnaPaper(Attack):
     """Mean square error in probabilities, Adam, starts from N(0, 1), nothing keeps columns in [0, 1].
@@ -26,8 +28,11 @@ class GrnaPaper(Attack):
     """
 
     name: ClassVar[str] = "grna-paper"
+    place: ClassVar[int] = 30
     summary: ClassVar[str] = "the paper's form: optimises unclipped columns from normal starts"
     needs: ClassVar[Needs] = Needs(gradients=True)
+    audited: ClassVar[tuple[str, ...]] = ("grna-paper",)
+    published: ClassVar[str] = "the GRNA of the PRIVEE paper's tables, as its settings describe it"
 
     epochs: int = 100
     learning_rate: float = 0.01

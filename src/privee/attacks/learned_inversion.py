@@ -16,6 +16,7 @@ from torch import Tensor
 
 from privee.attacks.base import Attack, Needs
 from privee.attacks.log_scores import by_rank, centred, centred_log, in_rank_order
+from privee.attacks.registry import register
 from privee.attacks.regressors import Fit, all_fits, best_fit
 from privee.attacks.view import AttackerView, Auxiliary, Seen
 from privee.attacks.watch import Watch
@@ -25,6 +26,7 @@ from privee.errors import PriveeError
 Examples = tuple[Tensor, Tensor]
 
 
+@register
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LearnedInversion(Attack):
     """First the best guess from own columns, then a regression of what that misses on what the release shows.
@@ -37,8 +39,12 @@ class LearnedInversion(Attack):
     """
 
     name: ClassVar[str] = "learned-inversion"
+    place: ClassVar[int] = 40
     summary: ClassVar[str] = "a regression on simulated releases, given the ranking explicitly"
     needs: ClassVar[Needs] = Needs(auxiliary=True)
+    audited: ClassVar[tuple[str, ...]] = ("learned-inversion",)
+    quick: ClassVar[bool] = True
+    adapts: ClassVar[str] = "undoes what is public of the defense, and learns from releases of its own copy of it"
 
     simulations: int = 2
     own_columns: bool = True

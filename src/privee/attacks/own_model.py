@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from privee.attacks.log_scores import centred
 from privee.attacks.white_box import WhiteBox
-from privee.errors import PriveeError
+from privee.errors import PriveeError, SettingError
 
 Outputs = Literal["scores", "logits"]
 SUM_TOLERANCE = 1e-3
@@ -53,7 +53,7 @@ def from_callable(
         outputs: does the model give scores, rows summing to 1, or logits?
     """
     if outputs not in ("scores", "logits"):
-        raise PriveeError(f"outputs must be 'scores' or 'logits', got {outputs!r}")
+        raise SettingError(f"outputs must be 'scores' or 'logits', got {outputs!r}")
     logits = _OwnLogits(_prepared(model), own, unknown, outputs)
     logits.find_kind(*example)
     n_classes = logits(*example).shape[1]

@@ -11,6 +11,7 @@ from torch import Tensor
 from privee.attacks.base import Attack, Needs
 from privee.attacks.descent import descend, in_turn, rows_at_once
 from privee.attacks.log_scores import SMALLEST, by_rank, in_rank_order
+from privee.attacks.registry import register
 from privee.attacks.regressors import best_fit
 from privee.attacks.view import AttackerView, Auxiliary
 from privee.attacks.watch import Watch
@@ -22,6 +23,7 @@ SMALLEST_VARIANCE = 1e-6
 _LOWEST = float(torch.tensor(SMALLEST, dtype=torch.float64).log())
 
 
+@register
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PriorInformed(Attack):
     """Starts from the regression guess; the release pulls away from it as far as it can be trusted.
@@ -36,8 +38,12 @@ class PriorInformed(Attack):
     """
 
     name: ClassVar[str] = "prior-informed"
+    place: ClassVar[int] = 50
     summary: ClassVar[str] = "most likely columns given release and auxiliary rows"
     needs: ClassVar[Needs] = Needs(gradients=True, auxiliary=True)
+    audited: ClassVar[tuple[str, ...]] = ("prior-informed",)
+    quick: ClassVar[bool] = True
+    adapts: ClassVar[str] = "undoes what is public of the defense, and measures on its own copy how far to trust that"
 
     iterations: int = 400
     learning_rate: float = 0.02

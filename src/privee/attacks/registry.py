@@ -8,7 +8,7 @@ from privee.attacks.base import Attack
 from privee.errors import SettingError
 from privee.registry import Registry
 
-ATTACKS: Registry[Attack] = Registry("attack", "privee.attacks")
+ATTACKS: Registry[Attack] = Registry("attack", ("privee.attacks",), "privee.attacks")
 
 register = ATTACKS.register
 known_attacks = ATTACKS.known

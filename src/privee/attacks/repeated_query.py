@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from privee.attacks.base import Attack, Needs
-from privee.attacks.registry import attack
+from privee.attacks.registry import attack, register
 from privee.attacks.view import AttackerView
 from privee.attacks.watch import Watch
 from privee.defenses.inverse import condition_on_sum, tighten_by_sum
@@ -33,6 +33,7 @@ class JoinedView(AttackerView):
         return super().target if self.joined is None else self.joined
 
 
+@register
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RepeatedQuery(Attack):
     """Join T releases, then run another attack on the result.
@@ -44,8 +45,15 @@ class RepeatedQuery(Attack):
     """
 
     name: ClassVar[str] = "repeated-query"
+    place: ClassVar[int] = 60
     summary: ClassVar[str] = "joins many releases of a record, then attacks"
     needs: ClassVar[Needs] = Needs(queries=2)
+    audited: ClassVar[tuple[str, ...]] = (
+        "repeated-query:inner=prior-informed",
+        "repeated-query:inner=equation-solving",
+    )
+    adapts: ClassVar[str] = "joins what the public intervals of PRIVEE-U leave; then as the inner attack does"
+    published: ClassVar[str] = "the minimum estimator: the PRIVEE paper, appendix A; the others are this project's"
 
     inner: Attack
     estimator: Estimator = "likelihood"

@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 
 from privee.attacks.own_model import Outputs
 from privee.audit.engine import Engine
-from privee.audit.grid import DEFENSES, Grid, Progress, run_grid
+from privee.audit.grid import Grid, default_defenses, run_grid
 from privee.audit.results import Audit
 from privee.audit.saving import save_audit
 from privee.audit.sources import subject_from_arrays
+from privee.progress import Progress
 
 
 def audit(
@@ -21,7 +22,7 @@ def audit(
     active_columns: ArrayLike,
     passive_columns: ArrayLike,
     *,
-    defenses: Sequence[str] = DEFENSES,
+    defenses: Sequence[str] | None = None,
     attacks: Sequence[str] = (),
     outputs: Outputs = "scores",
     labels: ArrayLike | None = None,
@@ -41,7 +42,7 @@ def audit(
             Written in torch, it can be attacked by gradients as well.
         active_columns: columns of the party that asks, the attacker, (rows, columns).
         passive_columns: private columns of the same records.
-        defenses: specs, such as "privee-u:rho=0.1".
+        defenses: specs, such as "privee-u:rho=0.1"; one of each kind by default.
         attacks: specs; one of each kind by default.
         outputs: "scores" (rows sum to 1) or "logits".
         labels: true class numbers, to see what defenses do to accuracy.
@@ -67,7 +68,7 @@ def audit(
     """
     subject = subject_from_arrays(model, active_columns, passive_columns, outputs=outputs, labels=labels)
     grid = Grid(
-        defenses=tuple(defenses),
+        defenses=default_defenses() if defenses is None else tuple(defenses),
         attacks=tuple(attacks),
         seeds=tuple(range(seeds)),
         records=records,

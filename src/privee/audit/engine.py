@@ -18,7 +18,7 @@ from joblib import Parallel, delayed, parallel_config
 
 from privee.audit.results import Finding
 from privee.audit.task import Task, run_task
-from privee.errors import PriveeError
+from privee.errors import PriveeError, SettingError
 
 Engine = Literal["local", "ray"]
 Item = TypeVar("Item")
@@ -53,7 +53,7 @@ def spread(
         engine: "local" starts processes here; "ray" uses the cluster that RAY_ADDRESS names, or starts one here.
     """
     if jobs is not None and jobs < 1:
-        raise PriveeError(f"jobs must be 1 or more, got {jobs}")
+        raise SettingError(f"jobs must be 1 or more, got {jobs}")
     if engine == "ray":
         return _on_ray(call, items, jobs)
     if engine != "local":

@@ -4,47 +4,35 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from privee.attacks import attack as make_attack
+from privee.attacks import known_attacks
 from privee.audit.cards import make_cards
 from privee.audit.curves import repeated_query_curves
 from privee.audit.engine import Engine, one_thread, run_tasks
 from privee.audit.results import Audit, Finding
-from privee.audit.saving import Store
+from privee.audit.saving import FindingsFile
 from privee.audit.subject import Sample, Subject
 from privee.audit.task import Task, guess_findings, handout, task_key
 from privee.defenses import defense as make_defense
-from privee.errors import PriveeError
+from privee.defenses import known_defenses
+from privee.errors import PriveeError, SettingError
+from privee.progress import Progress
 from privee.version import __version__
 
-DEFENSES = (
-    "none",
-    "rounding:digits=2",
-    "gaussian:epsilon=0.5",
-    "privee-u:rho=0.1",
-    "privee-u+:rho_low=0.1,rho_high=0.9",
-    "ordered-dp:epsilon=4",
-    "ordered-dp:epsilon=32",
-    "ranking-only",
-    "label-only",
-)
-ATTACKS = (
-    "equation-solving",
-    "gradient-inversion",
-    "gradient-inversion:loss=probability",
-    "grna-paper",
-    "grna-generator",
-    "learned-inversion",
-    "prior-informed",
-)
-REPEATED = ("repeated-query:inner=prior-informed", "repeated-query:inner=equation-solving")
-"""Joined to the default attacks where records are queried more than once."""
 
-Progress = Callable[[int, int], None]
+def default_defenses() -> tuple[str, ...]:
+    """The specs that known defenses name for an audit, one or more of each kind."""
+    return tuple(spec for cls in known_defenses().values() for spec in cls.audited)
+
+
+def default_attacks(queries: int) -> tuple[str, ...]:
+    """The specs that known attacks name for an audit, if so many queries per record are enough for them."""
+    return tuple(spec for cls in known_attacks().values() if cls.needs.queries <= queries for spec in cls.audited)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -62,7 +50,7 @@ class Grid:
         curves: measure what repeated queries of PRIVEE-U give away.
     """
 
-    defenses: tuple[str, ...] = DEFENSES
+    defenses: tuple[str, ...] = dataclasses.field(default_factory=default_defenses)
     attacks: tuple[str, ...] = ()
     seeds: tuple[int, ...] = (0, 1, 2)
     records: int = 200
@@ -75,15 +63,15 @@ class Grid:
     def __post_init__(self) -> None:
         """Refuse what cannot be run, and write every spec in its one short form."""
         if not self.defenses or not self.seeds:
-            raise PriveeError("a grid needs at least one defense and one seed")
+            raise SettingError("a grid needs at least one defense and one seed")
         for name in ("records", "queries"):
             if getattr(self, name) < 1:
-                raise PriveeError(f"{name} must be 1 or more, got {getattr(self, name)}")
+                raise SettingError(f"{name} must be 1 or more, got {getattr(self, name)}")
         if not self.attackers or set(self.attackers) - {"naive", "adaptive"}:
-            raise PriveeError(f"attackers are naive, adaptive or both, got {', '.join(self.attackers) or 'none'}")
+            raise SettingError(f"attackers are naive, adaptive or both, got {', '.join(self.attackers) or 'none'}")
         if self.auxiliary_rows < 0:
-            raise PriveeError(f"auxiliary_rows must be 0 or more, got {self.auxiliary_rows}")
-        attacks = self.attacks or ATTACKS + (REPEATED if self.queries > 1 else ())
+            raise SettingError(f"auxiliary_rows must be 0 or more, got {self.auxiliary_rows}")
+        attacks = self.attacks or default_attacks(self.queries)
         for spec in attacks:
             make_attack(spec)
         object.__setattr__(self, "attacks", tuple(dict.fromkeys(attacks)))
@@ -162,7 +150,7 @@ def _run(
     tasks: Sequence[Task], folder: Path | None, jobs: int | None, engine: Engine, progress: Progress
 ) -> list[Finding]:
     """Findings in the order of the tasks; what the folder holds already is not run again."""
-    with Store(None if folder is None else folder / "findings.jsonl") as store:
+    with FindingsFile(None if folder is None else folder / "findings.jsonl") as store:
         left = [task for task in tasks if store.get(task.key) is None]
         done = len(tasks) - len(left)
         progress(done, len(tasks))
@@ -175,7 +163,7 @@ def _run(
         return [dataclasses.replace(_held(store, task), subject=task.subject) for task in tasks]
 
 
-def _held(store: Store, task: Task) -> Finding:
+def _held(store: FindingsFile, task: Task) -> Finding:
     finding = store.get(task.key)
     assert finding is not None  # noqa: S101 (every task has run)
     return finding

@@ -74,7 +74,7 @@ def _write_parquet(path: Path, records: list[dict[str, Any]]) -> None:
         parquet.write_table(pa.Table.from_pylist(records), partial)
 
 
-class Store:
+class FindingsFile:
     """A file of findings by task key; a torn last line, left by a crash, is dropped. Without a path, memory alone."""
 
     def __init__(self, path: Path | None) -> None:
@@ -114,7 +114,7 @@ class Store:
             with path.open("rb+") as file:
                 file.truncate(len(whole))
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> FindingsFile:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

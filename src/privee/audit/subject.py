@@ -15,7 +15,7 @@ from privee.attacks import AttackerView, Auxiliary, WhiteBox
 from privee.attacks.metrics import feature_mse, mean_guess, regression_guess, uniform_guess
 from privee.audit.results import Picture, SubjectInfo
 from privee.defenses import Defense
-from privee.errors import PriveeError
+from privee.errors import SettingError
 from privee.randomness import seeded
 
 Rows = NDArray[np.int64]
@@ -53,7 +53,7 @@ class Subject:
         """The same model with an attacker who holds this share of the columns."""
         width = self.columns.shape[1]
         if not 0 < fraction < 1:
-            raise PriveeError(f"the adversary fraction must lie between 0 and 1, both excluded; got {fraction}")
+            raise SettingError(f"the adversary fraction must lie between 0 and 1, both excluded; got {fraction}")
         known = min(max(1, round(fraction * width)), width - 1)
         return dataclasses.replace(
             self, name=f"{self.name}, {known} of {width} columns known", model=self.model.regrouped(known)

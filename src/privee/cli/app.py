@@ -9,6 +9,7 @@ import typer
 from privee.cli import (
     align,
     attack,
+    attacks,
     audit,
     budget,
     certs,
@@ -51,6 +52,7 @@ app.command("predict")(predict.predict)
 app.command("tune")(train.tune)
 app.add_typer(paper.app, name="paper")
 app.command("attack")(attack.attack)
+app.command("attacks")(attacks.attacks)
 app.command("audit")(audit.audit)
 app.command("recommend")(recommend.recommend)
 app.add_typer(gateway.app, name="gateway")

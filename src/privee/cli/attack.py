@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from privee.cli.joint_data import How
+from privee.cli.joint_data import MODEL_NAMES, How
 from privee.cli.output import InterruptedByUserError, out, print_json, progress_bar
 from privee.cli.subjects import chosen_subject
 from privee.errors import PriveeError
@@ -26,7 +26,7 @@ def attack(
         list[Path] | None, typer.Option(help="Attack these release files of the test records; one per query.")
     ] = None,
     dataset: Annotated[str | None, typer.Option(help="Train a model on this dataset and attack it.")] = None,
-    model: Annotated[str, typer.Option(help="With --dataset: logistic, mlp or resnet.")] = "logistic",
+    model: Annotated[str, typer.Option(help=f"With --dataset: {MODEL_NAMES}.")] = "logistic",
     entry: Annotated[str | None, typer.Option(help="Your own model: module:function returning its parts.")] = None,
     party: Annotated[list[str] | None, typer.Option(help="New tables for a run on tables: NAME=FILE.")] = None,
     fraction: Annotated[float | None, typer.Option(help="Share of the columns the attacker holds.")] = None,

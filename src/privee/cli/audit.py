@@ -9,7 +9,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from privee.cli.joint_data import How
+from privee.cli.joint_data import MODEL_NAMES, How
 from privee.cli.output import InterruptedByUserError, out, print_json, progress_bar
 from privee.cli.subjects import chosen_subjects
 
@@ -24,7 +24,7 @@ def audit(
     dataset: Annotated[str | None, typer.Option(help="Train models on this dataset and attack them.")] = None,
     entry: Annotated[str | None, typer.Option(help="Your own model: module:function returning its parts.")] = None,
     party: Annotated[Many, typer.Option(help="New tables for a run on tables: NAME=FILE, repeatable.")] = None,
-    model: Annotated[Many, typer.Option(help="With --dataset: logistic, mlp or resnet, repeatable.")] = None,
+    model: Annotated[Many, typer.Option(help=f"With --dataset: {MODEL_NAMES}, repeatable.")] = None,
     fraction: Annotated[
         list[float] | None, typer.Option(help="Share of the columns the attacker holds, repeatable.")
     ] = None,
@@ -50,10 +50,10 @@ def audit(
     An interrupted audit goes on where it stopped when the same command is given again.
     """
     from privee.audit import Grid, run_grid, save_audit
-    from privee.audit.grid import DEFENSES
+    from privee.audit.grid import default_defenses
 
     grid = Grid(
-        defenses=tuple(defense or DEFENSES),
+        defenses=tuple(defense or default_defenses()),
         attacks=tuple(attack or ()),
         seeds=tuple(range(seeds)),
         records=records,

@@ -11,7 +11,7 @@ from rich.table import Table
 from privee.cli.output import out, print_json
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError
-from privee.theory.budget_plan import Plan, plan_budget
+from privee.theory.budget_plan import BudgetPlan, plan_budget
 
 
 def budget(
@@ -48,7 +48,7 @@ def _vector(text: str) -> list[float]:
         raise PriveeError("--scores must be numbers separated by commas, such as 0.7,0.2,0.1") from None
 
 
-def _show(plan: Plan) -> None:
+def _show(plan: BudgetPlan) -> None:
     queries = "no limit on queries" if plan.queries is None else f"{plan.queries:,} queries"
     out.print(f"[bold]{queries}[/bold] per record: {plan.words}")
     if not plan.curve:

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from privee.cli.joint_data import How, id_columns, named_files, show_outcome
+from privee.cli.joint_data import MODEL_NAMES, How, id_columns, named_files, show_outcome
 from privee.cli.output import InterruptedByUserError, err, out, print_json, progress_bar, stop_in_order
 from privee.errors import PriveeError
 
 if TYPE_CHECKING:
     from privee.federation.settings import JobSettings, SiteSettings
-    from privee.vfl.experiment import Outcome
+    from privee.vfl.experiment import TrainingOutcome
 
 app = typer.Typer(no_args_is_help=True, help="Train across organisations, each on its own machine, over NVIDIA FLARE.")
 
-Model = Annotated[str, typer.Option(help="logistic, mlp or resnet.")]
+Model = Annotated[str, typer.Option(help=f"{MODEL_NAMES}.")]
 Parties = Annotated[int, typer.Option(min=2, help="With a dataset: how many sites share its columns.")]
 Fraction = Annotated[
     float | None, typer.Option("--adversary-fraction", help="The active party's share of the columns.")
@@ -182,7 +182,7 @@ def run(
         stop_in_order()
     with local_kits(opened) if local else contextlib.nullcontext():
 
-        def work(told: Callable[[Mapping[str, Any]], None]) -> Outcome:
+        def work(told: Callable[[Mapping[str, Any]], None]) -> TrainingOutcome:
             return run_project(opened, run, patience=patience, parts=parts, on_state=told)
 
         show_outcome(_followed("training", work), as_json)
@@ -247,7 +247,7 @@ def _job(
     )
 
 
-def _followed(text: str, work: Callable[[Callable[[Mapping[str, Any]], None]], Outcome]) -> Outcome:
+def _followed(text: str, work: Callable[[Callable[[Mapping[str, Any]], None]], TrainingOutcome]) -> TrainingOutcome:
     try:
         with progress_bar(text) as bar:
             return work(lambda state: bar(state.get("done", 0), state.get("size") or None, state["phase"]))

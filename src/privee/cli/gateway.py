@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -106,9 +105,8 @@ def demo(
         keys = {role: world.api_key(role, quotas=None) for role in ("consumer", "auditor")}
         _show_release(gateway.ready["url"], keys["consumer"])
         _show_how_to_ask(gateway.ready["url"], keys)
-        while gateway.running:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                gateway.wait(1.0)
+        while gateway.wait(1.0) is None:
+            pass
 
 
 def _show_release(url: str, key: str) -> None:

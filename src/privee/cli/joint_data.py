@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING, Literal
 
 from privee.cli.output import out, print_json, progress_bar
 from privee.errors import PriveeError
+from privee.registry import modules_of
 
 if TYPE_CHECKING:
-    from privee.vfl.experiment import Outcome
+    from privee.vfl.experiment import TrainingOutcome
     from privee.vfl.joint_data import JointData
 
 How = Literal["contiguous", "random", "strips"]
+
+_NAMES = [module.rpartition(".")[2].replace("_", "-") for module in modules_of("privee.vfl.models")]
+MODEL_NAMES = f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}"
+"""The models there are, for help texts; their files are not loaded."""
 
 
 def named_files(options: Sequence[str] | None) -> dict[str, Path]:
@@ -74,7 +79,7 @@ def table_data(
         )
 
 
-def show_outcome(outcome: Outcome, as_json: bool, kind: str = "") -> None:
+def show_outcome(outcome: TrainingOutcome, as_json: bool, kind: str = "") -> None:
     """How a training ended; `kind` is what was trained."""
     if as_json:
         print_json(outcome.as_dict())

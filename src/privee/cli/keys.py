@@ -41,12 +41,12 @@ def create(
 
     Example: `privee keys create shop --role consumer --scope risk --quota-share 0.5 --expires-days 90`
     """
-    from privee.gateway.ledger.api_keys import Keys, default_quotas
+    from privee.gateway.ledger.api_keys import KeyStore, default_quotas
 
     lifetime = None if expires_days is None else expires_days * DAY
     quotas = default_quotas(role).changed(quota_releases, quota_entities, quota_share)
     with opened(url, key) as ledger:
-        keys = Keys(ledger.engine, ledger.chain_key, ledger.now)
+        keys = KeyStore(ledger.engine, ledger.chain_key, ledger.now)
         record, text = keys.create(name, role, scope or (), rate, actor=actor(), expires_in=lifetime, quotas=quotas)
     if as_json:
         print_json(record.as_dict() | {"key": text})
@@ -61,11 +61,11 @@ def list_keys(url: Url = URL, key: KeyFile = KEY, as_json: Json = False) -> None
 
     Example: `privee keys list`
     """
-    from privee.gateway.ledger.api_keys import Keys
+    from privee.gateway.ledger.api_keys import KeyStore
 
     with opened(url, key, lossy=True) as ledger:
         now = ledger.now()
-        found = Keys(ledger.engine, ledger.chain_key, ledger.now).list()
+        found = KeyStore(ledger.engine, ledger.chain_key, ledger.now).list()
     if as_json:
         print_json([one.as_dict() | {"state": one.state(now)} for one in found])
         return
@@ -97,11 +97,11 @@ def quota(
 
     Example: `privee keys quota 1f2e3d4c --releases 5000/day --share none --reason "a larger batch every night"`
     """
-    from privee.gateway.ledger.api_keys import Keys
+    from privee.gateway.ledger.api_keys import KeyStore
 
     wishes = {"releases": releases, "entities": entities, "share": share}
     with opened(url, key) as ledger:
-        keys = Keys(ledger.engine, ledger.chain_key, ledger.now)
+        keys = KeyStore(ledger.engine, ledger.chain_key, ledger.now)
         record = keys.set_quotas(key_id, reason, actor=actor(), **wishes)
     if as_json:
         print_json(record.as_dict())
@@ -121,10 +121,10 @@ def revoke(
 
     Example: `privee keys revoke 1f2e3d4c --reason "left the project"`
     """
-    from privee.gateway.ledger.api_keys import Keys
+    from privee.gateway.ledger.api_keys import KeyStore
 
     with opened(url, key) as ledger:
-        record = Keys(ledger.engine, ledger.chain_key, ledger.now).revoke(key_id, reason, actor=actor())
+        record = KeyStore(ledger.engine, ledger.chain_key, ledger.now).revoke(key_id, reason, actor=actor())
     if as_json:
         print_json(record.as_dict())
         return

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as ProgressBar
 
 from privee.errors import PriveeError
 
@@ -47,7 +48,7 @@ def warn_of_formulas(count: int) -> None:
 def progress_bar(text: str) -> Iterator[Any]:
     """A bar with time left on a terminal, silence elsewhere; call what it yields with (done, size[, new text])."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, disable=not err.is_terminal, transient=True) as bar:
+    with ProgressBar(*columns, console=err, disable=not err.is_terminal, transient=True) as bar:
         task = bar.add_task(text, total=None)
 
         def update(done: int, size: int, words: str = text) -> None:

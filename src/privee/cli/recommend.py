@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from privee.cli.joint_data import How
+from privee.cli.joint_data import MODEL_NAMES, How
 from privee.cli.output import out, print_json, progress_bar
 from privee.cli.subjects import chosen_subject
 from privee.errors import PriveeError
@@ -41,7 +41,7 @@ def recommend(
         float | None, typer.Option(help="Largest mean L1 distance between scores and release.")
     ] = None,
     dataset: Annotated[str | None, typer.Option(help="Train a model on this dataset and attack it.")] = None,
-    model: Annotated[str, typer.Option(help="With --dataset: logistic, mlp or resnet.")] = "logistic",
+    model: Annotated[str, typer.Option(help=f"With --dataset: {MODEL_NAMES}.")] = "logistic",
     entry: Annotated[str | None, typer.Option(help="Your own model: module:function returning its parts.")] = None,
     party: Annotated[list[str] | None, typer.Option(help="New tables for a run on tables: NAME=FILE.")] = None,
     fraction: Annotated[float | None, typer.Option(help="Share of the columns the attacker holds.")] = None,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from privee.cli.joint_data import How, dataset_data, named_files, show_outcome, table_data
+from privee.cli.joint_data import MODEL_NAMES, How, dataset_data, named_files, show_outcome, table_data
 from privee.cli.output import InterruptedByUserError, err, out, print_json, progress_bar
 from privee.errors import PriveeError
 
@@ -17,7 +17,7 @@ def train(
     run: Annotated[Path, typer.Option("--out", "-o", help="Folder for the run; train again to resume it.")] = Path(
         "run"
     ),
-    model: Annotated[str | None, typer.Option(help="logistic, mlp or resnet.")] = None,
+    model: Annotated[str | None, typer.Option(help=f"{MODEL_NAMES}.")] = None,
     preset: Annotated[str | None, typer.Option(help="`paper`: the paper's settings for this dataset.")] = None,
     parties: Annotated[int, typer.Option(min=2, help="How many parties share the dataset's columns.")] = 2,
     adversary_fraction: Annotated[
@@ -93,7 +93,7 @@ def tune(
     study: Annotated[Path, typer.Option("--out", "-o", help="Study file; can be resumed.")] = Path("study.journal"),
     trials: Annotated[int, typer.Option(min=1, help="Finished trials to reach.")] = 100,
     epochs: Annotated[int, typer.Option(min=1, help="Epochs per trial.")] = 5,
-    model: Annotated[str, typer.Option(help="logistic, mlp or resnet.")] = "mlp",
+    model: Annotated[str, typer.Option(help=f"{MODEL_NAMES}.")] = "mlp",
     parties: Annotated[int, typer.Option(min=2, help="How many parties share the columns.")] = 2,
     seed: Annotated[int, typer.Option(help="For weights, batches, splits and the search.")] = 0,
     data_dir: Annotated[Path | None, typer.Option(help="Folder with dataset files.")] = None,

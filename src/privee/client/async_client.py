@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from privee.client import calls
 from privee.client.plan import Plan, Result
 from privee.client.release import NewKey, Quote, Release
-from privee.client.session import Session
+from privee.client.session import ClientSession
 from privee.client.transport import Verify, follow_async, load_httpx, options
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class AsyncClient:
         retries: int = 2,
         allow_plain: bool = False,
     ) -> None:
-        self._session = Session(model, retries)
+        self._session = ClientSession(model, retries)
         given = options(url, key, timeout=timeout, verify=verify, allow_plain=allow_plain)
         self._http: httpx.AsyncClient = load_httpx().AsyncClient(**given)
         self.keys = AsyncKeys(self)

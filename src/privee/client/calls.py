@@ -52,7 +52,7 @@ class Call(Generic[Result]):
 
 
 @dataclass(frozen=True)
-class Query:
+class InferQuery:
     """Checked entities and columns, as the protocol writes them; `single` if one was asked about alone."""
 
     inputs: list[dict[str, Any]]
@@ -60,7 +60,7 @@ class Query:
     single: bool
 
 
-def query(entities: Entities, columns: ArrayLike | None = None) -> Query:
+def query(entities: Entities, columns: ArrayLike | None = None) -> InferQuery:
     """Entities (text or whole numbers), and the active party's own columns, one row for each."""
     single = isinstance(entities, str | Integral)
     if isinstance(entities, bytes | bytearray | Set | Mapping):  # bytes would pass as numbers, a set has no order
@@ -72,10 +72,10 @@ def query(entities: Entities, columns: ArrayLike | None = None) -> Query:
     inputs: list[dict[str, Any]] = [{"name": "entities", "shape": [len(ids)], "datatype": "BYTES", "data": ids}]
     if columns is not None:
         inputs.append(_columns(columns, len(ids), single))
-    return Query(inputs, len(ids), single)
+    return InferQuery(inputs, len(ids), single)
 
 
-def infer(model: str, asked: Query) -> Call[Release]:
+def infer(model: str, asked: InferQuery) -> Call[Release]:
     """A release."""
 
     def read(answer: Any) -> Release:
@@ -85,7 +85,7 @@ def infer(model: str, asked: Query) -> Call[Release]:
     return Call("POST", f"{_model(model)}/infer", {"inputs": asked.inputs}, read, COUNTED)
 
 
-def price(model: str, asked: Query) -> Call[Quote]:
+def price(model: str, asked: InferQuery) -> Call[Quote]:
     """What that would cost."""
     return Call("POST", f"{_model(model)}/price", {"inputs": asked.inputs}, replies.read_quote)
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from privee.client import calls
 from privee.client.plan import Plan, Result
 from privee.client.release import NewKey, Quote, Release
-from privee.client.session import Session
+from privee.client.session import ClientSession
 from privee.client.transport import Verify, follow, load_httpx, options
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Client:
         retries: int = 2,
         allow_plain: bool = False,
     ) -> None:
-        self._session = Session(model, retries)
+        self._session = ClientSession(model, retries)
         given = options(url, key, timeout=timeout, verify=verify, allow_plain=allow_plain)
         self._http: httpx.Client = load_httpx().Client(**given)
         self.keys = Keys(self)

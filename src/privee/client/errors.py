@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from privee.errors import PriveeError
+from privee.errors import PriveeError, UnavailableError
 
 
 class GatewayError(PriveeError):
@@ -80,9 +80,9 @@ class UnknownEntity(GatewayError):  # noqa: N818
         self.positions = tuple(positions)
 
 
-class PartyFailed(GatewayError):  # noqa: N818
+class PartyFailed(GatewayError, UnavailableError):  # noqa: N818
     """A party did not answer, or does not serve this model. Nothing was charged."""
 
 
-class GatewayUnavailable(GatewayError):  # noqa: N818
+class GatewayUnavailable(GatewayError, UnavailableError):  # noqa: N818
     """The gateway cannot be reached, or cannot answer now; `maybe_counted` says whether it may have charged."""

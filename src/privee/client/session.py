@@ -12,13 +12,13 @@ from privee.client import calls
 from privee.client.errors import GatewayUnavailable
 from privee.client.plan import UNAVAILABLE, Plan, exchange
 from privee.client.release import Quote, Release
-from privee.errors import PriveeError
+from privee.errors import PriveeError, SettingError
 
 MOST_RETRIES = 10
 
 
 @dataclass
-class Session:
+class ClientSession:
     """One client's settings; `known_classes` by model version, once they were asked for."""
 
     model: str | None
@@ -27,7 +27,7 @@ class Session:
 
     def __post_init__(self) -> None:
         if isinstance(self.retries, bool) or not 0 <= self.retries <= MOST_RETRIES:
-            raise PriveeError(f"retries must be 0 to {MOST_RETRIES}")
+            raise SettingError(f"retries must be 0 to {MOST_RETRIES}")
 
     def infer(self, entities: calls.Entities, columns: ArrayLike | None) -> Plan[Release]:
         """A release, with the names of its columns where they are known."""

@@ -18,7 +18,7 @@ from typing import Any
 from privee.client.calls import Call
 from privee.client.plan import Failure, Outcome, Plan, Result
 from privee.client.replies import Reply
-from privee.errors import PriveeError
+from privee.errors import PriveeError, SettingError
 from privee.net import is_loopback
 from privee.version import __version__
 
@@ -37,7 +37,7 @@ def load_httpx() -> ModuleType:
 def options(url: str, key: str | None, *, timeout: float, verify: Verify, allow_plain: bool) -> dict[str, Any]:
     """Settings for httpx.Client or httpx.AsyncClient."""
     if isinstance(timeout, bool) or not 0 < timeout <= 3600:
-        raise PriveeError("timeout must be above 0 and at most 3600 seconds")
+        raise SettingError("timeout must be above 0 and at most 3600 seconds")
     address = check_address(url, allow_plain=allow_plain)
     secured = address.startswith("https:")
     return {
@@ -132,7 +132,9 @@ def _context(verify: Verify) -> ssl.SSLContext:
     if verify is True:
         return ssl.create_default_context()
     if verify is False:
-        raise PriveeError("certificates are always checked: give verify=CA.PEM, the file that `privee certs init` made")
+        raise SettingError(
+            "certificates are always checked: give verify=CA.PEM, the file that `privee certs init` made"
+        )
     try:
         return ssl.create_default_context(cafile=str(Path(verify)))
     except (OSError, ssl.SSLError):
@@ -151,7 +153,7 @@ def check_address(url: str, *, allow_plain: bool = False) -> str:
     """The gateway's address without a last slash; refuses plain HTTP to another machine."""
     found = _ADDRESS.fullmatch(url.strip())
     if found is None:
-        raise PriveeError("the gateway's address must be like https://gateway.example:8443, without user, query or #")
+        raise SettingError("the gateway's address must be like https://gateway.example:8443, without user, query or #")
     if found["scheme"] == "http" and not allow_plain and not is_loopback(found["host"]):
         raise PriveeError(
             "refused to send an API key over plain http to another machine: use https, or allow_plain=True "

@@ -15,9 +15,10 @@ from typing import Any, ClassVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from privee.defenses.advice import Advice
 from privee.errors import SettingError
 from privee.randomness import Draws, secure
-from privee.registry import write_spec
+from privee.registry import LAST, write_spec
 from privee.scores import check_release, check_rows, to_rows
 from privee.scores.forms import Floats
 
@@ -55,12 +56,18 @@ class Defense(ABC):
     """Turns scores into a release."""
 
     name: ClassVar[str]
+    place: ClassVar[int] = LAST
+    """Where it stands in listings and tables: the lower, the earlier."""
     preserves_order: ClassVar[bool] = False
     summary: ClassVar[str] = ""
     example: ClassVar[str] = ""
     """A spec to show; only needed if there are settings without a default."""
     slow: ClassVar[bool] = False
     """Takes seconds for a release: tests and audits run it on a few rows, or leave it out unless asked."""
+    audited: ClassVar[tuple[str, ...]] = ()
+    """The specs that an audit tries unless others are asked for."""
+    advice: ClassVar[Advice] = Advice()
+    """What `recommend` may do with it and say of it."""
 
     @abstractmethod
     def _release(self, rows: Floats, sums: NDArray[np.float64], draws: Draws) -> Floats:
@@ -121,6 +128,19 @@ class Defense(ABC):
 
     def parameters(self, n_classes: int) -> str:
         """What this defense works out for this many classes, such as security parameters; most have nothing to say."""
+        return ""
+
+    @classmethod
+    def within(cls, epsilon: float, *, keep_top: int | None, public: Any = None) -> Defense:
+        """With this epsilon for a release, keeping the order of so many leading classes (None: of all).
+
+        For defenses whose `advice` calls their numbers meaningful; `public` are scores to learn settings from.
+        """
+        raise SettingError(f"{cls.name} has no epsilon to set")
+
+    @property
+    def learned_by(self) -> str:
+        """The call that learned some of its settings from `public_scores`; empty if none were learned."""
         return ""
 
     def public_copy(self) -> Defense:

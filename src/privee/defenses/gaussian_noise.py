@@ -9,8 +9,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from privee.defenses.advice import Advice
 from privee.defenses.base import Defense, Guarantee, check_positive
 from privee.defenses.inverse import project_to_simplex
+from privee.defenses.registry import register
 from privee.errors import SettingError
 from privee.randomness import Draws
 from privee.scores.forms import Floats
@@ -41,6 +43,7 @@ def true_epsilon(scale: float, delta: float, sensitivity: float) -> float:
     return float(brentq(excess, 0.0, 0.5 * ratio**2 + ratio * math.sqrt(2 * math.log(1 / delta)) + 1e-9))
 
 
+@register
 @dataclasses.dataclass(frozen=True)
 class GaussianNoise(Defense):
     """Adds independent normal noise to every score, scaled as differential privacy asks for `sensitivity`.
@@ -53,8 +56,14 @@ class GaussianNoise(Defense):
     """
 
     name: ClassVar[str] = "gaussian"
+    place: ClassVar[int] = 30
     summary: ClassVar[str] = "normal noise on every score; breaks the ranking"
     example: ClassVar[str] = "gaussian:epsilon=0.5"
+    audited: ClassVar[tuple[str, ...]] = ("gaussian:epsilon=0.5",)
+    advice: ClassVar[Advice] = Advice(
+        loses="breaks the order (ranking kept in {kept}), and its proof assumes that scores are 0.1 apart at most",
+        formal_only=True,
+    )
 
     epsilon: float
     delta: float = 1e-5

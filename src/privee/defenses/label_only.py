@@ -8,18 +8,32 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from privee.defenses.advice import Advice
 from privee.defenses.base import Defense, Guarantee
 from privee.defenses.ranking_only import expected_scores_by_rank
+from privee.defenses.registry import register
 from privee.randomness import Draws
 from privee.scores.forms import Floats
 
 
+@register
 @dataclasses.dataclass(frozen=True)
 class LabelOnly(Defense):
     """Releases 1 for the predicted class (the lowest index among equals) and 0 for the others."""
 
     name: ClassVar[str] = "label-only"
+    place: ClassVar[int] = 80
     summary: ClassVar[str] = "the predicted class alone"
+    audited: ClassVar[tuple[str, ...]] = ("label-only",)
+    advice: ClassVar[Advice] = Advice(
+        keeps=("class",),
+        wins="the predicted class is all that must stay exact, and no release of it gives away less",
+        loses={
+            "class": "hides more (epsilon 0), but its scores are 0 and 1 and mean nothing",
+            "top": "keeps the predicted class alone, not the order that was asked for",
+            "ranking": "keeps the predicted class alone, not the ranking",
+        },
+    )
 
     def _release(self, rows: Floats, sums: NDArray[np.float64], draws: Draws) -> Floats:
         out = np.zeros_like(rows)

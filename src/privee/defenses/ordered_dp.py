@@ -8,10 +8,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from privee.defenses.advice import Advice
 from privee.defenses.base import Defense, Guarantee, check_positive, check_whole
 from privee.defenses.discrete_laplace import GRID, add_noise
 from privee.defenses.inverse import project_to_simplex
 from privee.defenses.ordered_shape import DEFAULT_TAIL, FLOOR, fill_tail, fit_prior, fit_tail, top_values
+from privee.defenses.registry import register
 from privee.errors import SettingError
 from privee.randomness import Draws
 from privee.scores import ascending, check_rows, place, rise_where, to_rows
@@ -24,6 +26,7 @@ WEAK = 16.0
 """From here on, epsilon by itself promises little."""
 
 
+@register
 @dataclasses.dataclass(frozen=True)
 class OrderedDP(Defense):
     """A probability vector with the scores' ranking, epsilon-indistinguishable for any scores with that ranking.
@@ -42,9 +45,19 @@ class OrderedDP(Defense):
     """
 
     name: ClassVar[str] = "ordered-dp"
+    place: ClassVar[int] = 60
     preserves_order: ClassVar[bool] = True
     summary: ClassVar[str] = "exact ranking, differentially private magnitudes"
     example: ClassVar[str] = "ordered-dp:epsilon=8"
+    audited: ClassVar[tuple[str, ...]] = ("ordered-dp:epsilon=4", "ordered-dp:epsilon=32")
+    advice: ClassVar[Advice] = Advice(
+        keeps=("class", "top", "ranking"),
+        meaningful=True,
+        wins="shows the order of the leading classes and nothing of the others'; the smallest epsilon tried is "
+        "enough where scores need not mean anything",
+        loses="its scores mean something, at a cost in epsilon; nothing in the wishes asks for that",
+        learns="tail and prior",
+    )
 
     epsilon: float
     spend: Literal["top", "all"] = "top"
@@ -73,6 +86,17 @@ class OrderedDP(Defense):
         check_rows(rows)
         falling = ascending(rows)[1][:, ::-1].astype(np.float64)
         return cls(epsilon, tail=fit_tail(falling), prior=fit_prior(falling), **settings)
+
+    @classmethod
+    def within(cls, epsilon: float, *, keep_top: int | None, public: Any = None) -> OrderedDP:
+        """Shaped by public scores if there are any."""
+        return cls(epsilon, keep_top=keep_top) if public is None else cls.fitted(epsilon, public, keep_top=keep_top)
+
+    @property
+    def learned_by(self) -> str:
+        """The call of `fitted`, where there is a prior: one is never set but by learning it."""
+        top = "" if self.keep_top is None else f", keep_top={self.keep_top}"
+        return "" if self.prior is None else f"privee.OrderedDP.fitted({self.epsilon:g}, public_scores{top})"
 
     def step(self, n_classes: int) -> float:
         """What one step on the grid costs: epsilon over the largest distance between two inputs, in grid steps."""

@@ -7,10 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from privee.defenses.advice import Advice
 from privee.defenses.base import check_positive
 from privee.defenses.rank_noise import Array, RankNoise
+from privee.defenses.registry import register
 
 
+@register
 @dataclasses.dataclass(frozen=True)
 class PriveeU(RankNoise):
     """Rank-assigned uniform perturbation with sigma = amplitude / rho.
@@ -28,8 +31,13 @@ class PriveeU(RankNoise):
     """
 
     name: ClassVar[str] = "privee-u"
+    place: ClassVar[int] = 50
     summary: ClassVar[str] = "rank-assigned uniform noise; keeps the ranking, magnitudes can be estimated back"
     example: ClassVar[str] = "privee-u:rho=0.1"
+    audited: ClassVar[tuple[str, ...]] = ("privee-u:rho=0.1",)
+    advice: ClassVar[Advice] = Advice(
+        unprotective="its intervals are public: who knows the defense gets the scores back"
+    )
 
     rho: float
 

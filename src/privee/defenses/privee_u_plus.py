@@ -8,11 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from privee.defenses.advice import Advice
 from privee.defenses.base import check_positive
 from privee.defenses.rank_noise import Array, RankNoise
+from privee.defenses.registry import register
 from privee.errors import SettingError
 
 
+@register
 @dataclasses.dataclass(frozen=True)
 class PriveeUPlus(RankNoise):
     """PRIVEE-U with a strength per rank position; sigma never falls as confidence rises.
@@ -27,8 +30,11 @@ class PriveeUPlus(RankNoise):
     """
 
     name: ClassVar[str] = "privee-u+"
+    place: ClassVar[int] = 51
     summary: ClassVar[str] = "PRIVEE-U with a strength per rank position; same limits"
     example: ClassVar[str] = "privee-u+:rho_low=0.1,rho_high=0.9"
+    audited: ClassVar[tuple[str, ...]] = ("privee-u+:rho_low=0.1,rho_high=0.9",)
+    advice: ClassVar[Advice] = Advice(unprotective="as PRIVEE-U: its intervals are public")
 
     _: dataclasses.KW_ONLY
     rho_low: float | None = None

@@ -8,7 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from privee.defenses.advice import Advice
 from privee.defenses.base import Defense, Guarantee
+from privee.defenses.registry import register
 from privee.randomness import Draws
 from privee.scores import ascending, place, rise_where
 from privee.scores.forms import Floats
@@ -20,13 +22,26 @@ def expected_scores_by_rank(n_classes: int) -> NDArray[np.float64]:
     return np.cumsum(1.0 / falling)[::-1] / n_classes
 
 
+@register
 @dataclasses.dataclass(frozen=True)
 class RankingOnly(Defense):
     """Places a fresh, uniformly random, sorted probability vector by rank: the ranking and nothing else."""
 
     name: ClassVar[str] = "ranking-only"
+    place: ClassVar[int] = 70
     preserves_order: ClassVar[bool] = True
     summary: ClassVar[str] = "a random probability vector in the right order; the ceiling for keeping the ranking"
+    audited: ClassVar[tuple[str, ...]] = ("ranking-only",)
+    advice: ClassVar[Advice] = Advice(
+        keeps=("ranking",),
+        wins="the order is all that was asked for, and no release that keeps the ranking gives away less",
+        loses={
+            "class": "gives the whole ranking away, and the predicted class was asked for",
+            "top": "gives the whole ranking away, and the leading classes were asked for",
+            "ranking": "hides more (epsilon 0), but its scores are drawn at random and mean nothing",
+        },
+        note="Use the order alone: the numbers in the release are drawn at random.",
+    )
 
     def _release(self, rows: Floats, sums: NDArray[np.float64], draws: Draws) -> Floats:
         order, _ = ascending(rows)

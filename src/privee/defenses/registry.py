@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from privee.defenses.base import Defense
 from privee.registry import Registry
 
-DEFENSES: Registry[Defense] = Registry("defense", "privee.defenses")
+DEFENSES: Registry[Defense] = Registry("defense", ("privee.defenses", "privee.baselines"), "privee.defenses")
 
 register = DEFENSES.register
-
-
-def known_defenses() -> dict[str, type[Defense]]:
-    """All defenses by name, the encryption baselines included."""
-    importlib.import_module("privee.baselines")
-    return DEFENSES.known()
+known_defenses = DEFENSES.known
 
 
 def defense(name: str, **settings: Any) -> Defense:
@@ -28,5 +22,4 @@ def defense(name: str, **settings: Any) -> Defense:
         >>> defense(**defense("rounding", digits=2).settings())
         Rounding(digits=2)
     """
-    importlib.import_module("privee.baselines")
     return DEFENSES.make(name, **settings)

@@ -8,19 +8,27 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from privee.defenses.advice import Advice
 from privee.defenses.base import Defense, Guarantee, check_whole
 from privee.defenses.inverse import condition_on_sum, tighten_by_sum
+from privee.defenses.registry import register
 from privee.randomness import Draws
 from privee.scores.forms import Floats
 
 
+@register
 @dataclasses.dataclass(frozen=True)
 class Rounding(Defense):
     """Keeps `digits` decimal digits. Classes can merge, so the ranking (and even the winner) can change."""
 
     name: ClassVar[str] = "rounding"
+    place: ClassVar[int] = 20
     summary: ClassVar[str] = "keeps a few decimal digits; merges classes"
     example: ClassVar[str] = "rounding:digits=2"
+    audited: ClassVar[tuple[str, ...]] = ("rounding:digits=2",)
+    advice: ClassVar[Advice] = Advice(
+        loses="the cheap rival, without draws; but it merges classes (ranking kept in {kept}) and has no guarantee"
+    )
 
     digits: int
 

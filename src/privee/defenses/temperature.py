@@ -8,7 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from privee.defenses.advice import Advice
 from privee.defenses.base import Defense, Guarantee, check_positive
+from privee.defenses.registry import register
 from privee.randomness import Draws
 from privee.scores import ascending, place, rise_where
 from privee.scores.forms import Floats
@@ -22,14 +24,17 @@ def powered(rows: NDArray[np.float64], exponent: float) -> NDArray[np.float64]:
     return np.asarray(np.divide(scaled, total, out=np.zeros_like(rows), where=total > 0))
 
 
+@register
 @dataclasses.dataclass(frozen=True)
 class Temperature(Defense):
     """Releases scores ** (1 / temperature), rescaled to sum to one; above 1 flattens, below 1 sharpens."""
 
     name: ClassVar[str] = "temperature"
+    place: ClassVar[int] = 10
     preserves_order: ClassVar[bool] = True
     summary: ClassVar[str] = "flattens or sharpens; anyone can undo it"
     example: ClassVar[str] = "temperature:temperature=2"
+    advice: ClassVar[Advice] = Advice(unprotective="one to one with a public setting: anyone can undo it")
 
     temperature: float
 

@@ -9,16 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.defenses.base import Defense, Guarantee, check_whole
+from privee.defenses.registry import register
 from privee.randomness import Draws
 from privee.scores import ascending
 from privee.scores.forms import Floats
 
 
+@register
 @dataclasses.dataclass(frozen=True)
 class TopK(Defense):
     """Releases the `k` leading scores exactly and 0 for every other class."""
 
     name: ClassVar[str] = "top-k"
+    place: ClassVar[int] = 40
     summary: ClassVar[str] = "leading scores exactly, zero for the rest"
 
     k: int = 5

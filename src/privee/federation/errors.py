@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from privee.errors import PriveeError
-
-
-class FrameError(PriveeError):
-    """These bytes are not a message of the federation's protocol."""
+from privee.errors import PriveeError, UnavailableError
 
 
 class SiteError(PriveeError):
     """A site could not do what it was asked; the message says which and why."""
 
 
-class SiteLostError(SiteError):
+class SiteLostError(SiteError, UnavailableError):
     """A site does not answer; it may come back, and the run then goes on from its last checkpoint."""
 
     def __init__(self, site: str, why: str) -> None:

@@ -68,7 +68,7 @@ def load_coordinator_model(run: Path, name: str | None = None) -> CoordinatorMod
     """Read the coordinator's part of a finished run; the parties' folders need not be there."""
     folder = RunFolder.open(run)
     config = folder.config
-    _, make_top = architecture(config["model"])
+    make_top = architecture(config["model"]).top
     learner = Learner(make_top(len(config["parties"]), len(config["classes"])))
     _check_own_weights(folder, config)
     learner.load_weights(load_tensors(folder.part(COORDINATOR) / WEIGHTS, COORDINATOR), COORDINATOR)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from privee.data.datasets import load_dataset
 from privee.defenses.secret_keys import read_key
-from privee.gateway.ledger.api_keys import Keys, Role
+from privee.gateway.ledger.api_keys import KeyStore, Role
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.limits import Limits
 from privee.gateway.ledger.private_files import key_file
 from privee.gateway.ledger.quotas import UNLIMITED, Quotas
-from privee.gateway.processes import ServerProcess, start_party
 from privee.pki.certificates import init_certificates
+from privee.processes import ServerProcess, start_party
 from privee.vfl.experiment import partition_of, train_run
 from privee.vfl.joint_data import from_dataset
 from privee.vfl.runs import RunFolder
@@ -71,7 +71,7 @@ class World:
     ) -> str:
         """A new key for this role; `quotas` None are those that any new key has."""
         with Ledger.open(url or self.ledger_url, read_key(self.ledger_key), limits=Limits()) as ledger:
-            keys = Keys(ledger.engine, ledger.chain_key, ledger.now)
+            keys = KeyStore(ledger.engine, ledger.chain_key, ledger.now)
             return keys.create(name, role, ["*"], rate, actor="demo", quotas=quotas).text
 
     def party(self, name: str, listen: str = "127.0.0.1:0") -> ServerProcess:

@@ -18,7 +18,7 @@ from privee.gateway.budget.price import Price
 from privee.gateway.channel.party_channel import PartyChannel, PartyHealth, PartyTimeouts
 from privee.gateway.coordinator_model import CoordinatorModel, load_coordinator_model
 from privee.gateway.inference import Inference
-from privee.gateway.ledger.api_keys import Keys
+from privee.gateway.ledger.api_keys import KeyStore
 from privee.gateway.ledger.audit_chain import Chain
 from privee.gateway.ledger.database import is_sqlite
 from privee.gateway.ledger.group_commit import GroupCommit
@@ -64,7 +64,7 @@ class Service:
 
     def __init__(self, settings: GatewaySettings, model: CoordinatorModel, ledger: Ledger, key: bytes) -> None:
         self.settings, self.model, self.ledger = settings, model, ledger
-        self.keys = Keys(ledger.engine, ledger.chain_key, ledger.now)
+        self.keys = KeyStore(ledger.engine, ledger.chain_key, ledger.now)
         self._chain = Chain(ledger.engine, ledger.chain_key)
         self._tls = None if settings.certs is None else TlsFiles.from_folder(settings.certs / "coordinator")
         self._counter = GroupCommit(ledger, writers=1 if is_sqlite(ledger.engine) else POSTGRESQL_WRITERS)

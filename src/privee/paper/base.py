@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from privee.atomic import whole_file
 from privee.errors import PriveeError
 from privee.paper.measure.bench import Bench
 from privee.paper.outcomes import Account, Outcome, Row, Size, outcome_from_dict
+from privee.registry import LAST, Named
 from privee.version import __version__
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class Result(ABC):
     """One table or figure."""
 
     name: ClassVar[str]
+    place: ClassVar[int] = LAST
+    """Where it stands in listings and in the report: the lower, the earlier."""
     title: ClassVar[str]
     source: ClassVar[str]
     """Where the paper shows it, or "beyond the paper"."""
@@ -55,26 +58,28 @@ class Result(ABC):
         return {}
 
 
-_RESULTS: dict[str, Result] = {}
+RESULTS: Named[Result] = Named("result", ("privee.paper.results",))
+R = TypeVar("R", bound=Result | type[Result])
 
 
-def register(result: Result) -> Result:
-    """Add a result under its name; refuses a name that is taken."""
-    if _RESULTS.setdefault(result.name, result) is not result:
-        raise PriveeError(f"a result called {result.name!r} exists already")
+def register(result: R) -> R:
+    """Add a result, or as a decorator the one result of a class, under its name; refuses a name that is taken."""
+    made = result() if isinstance(result, type) else result
+    RESULTS.add(made.name, made)
     return result
 
 
 def known_results() -> dict[str, Result]:
     """All results by name, in the order of the paper."""
-    return dict(_RESULTS)
+    return RESULTS.known()
 
 
 def find_result(name: str) -> Result:
     """The result of that name."""
-    if name not in _RESULTS:
-        raise PriveeError(f"the paper has no result called {name!r}; there are {', '.join(_RESULTS)}")
-    return _RESULTS[name]
+    known = known_results()
+    if name not in known:
+        raise PriveeError(f"the paper has no result called {name!r}; there are {', '.join(known)}")
+    return known[name]
 
 
 def measure_result(result: Result, bench: Bench) -> Outcome:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Literal
 
-from privee.errors import PriveeError
+from privee.errors import PriveeError, UnavailableError
 
 Kind = Literal["deadline", "unreachable", "unknown-entity", "refused", "mismatch"]
 
@@ -23,8 +24,16 @@ class PartyError(PriveeError):
     def __init__(self, party: str, kind: Kind, words: str, positions: tuple[int, ...] = ()) -> None:
         super().__init__(f"party {party} {words}")
         self.party, self.kind, self.positions = party, kind, positions
-        self._words = words
 
     def again(self) -> PartyError:
         """The same error, to be raised elsewhere as well."""
-        return PartyError(self.party, self.kind, self._words, self.positions)
+        return copy.copy(self)
+
+
+class PartyUnavailableError(PartyError, UnavailableError):
+    """A party cannot be reached (`unreachable`) or did not answer in time (`deadline`)."""
+
+
+def party_error(party: str, kind: Kind, words: str) -> PartyError:
+    """The error of this kind."""
+    return (PartyUnavailableError if kind in ("unreachable", "deadline") else PartyError)(party, kind, words)

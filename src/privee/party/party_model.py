@@ -23,7 +23,7 @@ class PartyModel:
     def __init__(self, folder: Path, about: PartyDescription) -> None:
         torch.set_num_threads(1)  # small products gain nothing from more, and the parties share machines
         file = folder / WEIGHTS
-        learner = Learner(architecture(about.model)[0](about.shape, about.n_classes))
+        learner = Learner(architecture(about.model).bottom(about.shape, about.n_classes))
         learner.load_weights(load_tensors(file, about.party), about.party)
         self._model = learner.model.eval()
         self._shape = about.shape

@@ -19,7 +19,7 @@ import grpc
 import numpy as np
 from grpc import aio
 
-from privee.errors import PriveeError
+from privee.errors import FrameError, PriveeError
 from privee.logs import log
 from privee.net import Address, require_loopback
 from privee.party.party_model import PartyModel
@@ -32,7 +32,6 @@ from privee.party.wire import (
     About,
     EmbedReply,
     EmbedRequest,
-    FrameError,
     server_credentials,
 )
 from privee.pki.identity import COORDINATOR, COORDINATOR_NAME, Identity

@@ -57,7 +57,7 @@ class SqlStore:
         """Encoded columns of these entities. One that cannot be read counts as unknown, and spoils no other's row."""
         try:
             return self._together(entities)
-        except (ValueError, OverflowError, sa.exc.DataError):
+        except (PriveeError, ValueError, OverflowError, sa.exc.DataError):
             if len(entities) == 1:
                 log("unreadable row", level=logging.WARNING, count=1)
                 return Found(self._zeros(1), np.ones(1, dtype=bool))

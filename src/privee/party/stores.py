@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from privee.data.alignment.ids import checked_ids
 from privee.data.tables import ALIGNED, AlignedIds, Preprocessing, read_party_table
-from privee.errors import PriveeError
+from privee.errors import PriveeError, UnavailableError
 from privee.vfl.run_format import PartyDescription
 
 DATASET = "dataset"
 ALL = "all"
 
 
-class StoreError(PriveeError):
+class StoreError(UnavailableError):
     """The store cannot answer now."""
 
 

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from privee.errors import PriveeError
+from privee.errors import FrameError
 
 Floats = NDArray[np.float32]
 
@@ -28,10 +28,6 @@ MAX_HEADER = 32 << 20
 MAX_ABOUT = 4 << 10  # of a header without entities, or places of them
 MAX_NUMBER = 1e18  # beyond, a gateway's sums of products leave float32: no model says such a thing
 PROTOCOL = 1
-
-
-class FrameError(PriveeError):
-    """These bytes are not a message of the parties' protocol."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ CURVE = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
 @dataclasses.dataclass(frozen=True)
-class Point:
+class BudgetPoint:
     """Chance that some class's error is below the tolerance after this many queries, worst class."""
 
     queries: int
@@ -31,7 +31,7 @@ class Point:
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class BudgetPlan:
     """A budget: `queries` against the best attack on one class, `queries_minimum` against the paper's attack.
 
     None means that there is no limit.
@@ -45,7 +45,7 @@ class Plan:
     queries: int | None
     queries_minimum: int | None
     words: str
-    curve: tuple[Point, ...] = ()
+    curve: tuple[BudgetPoint, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -60,7 +60,7 @@ def plan_budget(
     tolerance: float | None = None,
     scores: Sequence[float] | None = None,
     probability: float = 0.5,
-) -> Plan:
+) -> BudgetPlan:
     """The largest number of queries after which no class is known to the tolerance with more than `probability`.
 
     Without scores the tolerance is a share of each score (`within`), which needs no scores to be known. With scores
@@ -70,7 +70,7 @@ def plan_budget(
     if (tolerance is None) != (scores is None):
         raise SettingError("an absolute tolerance needs scores, and scores need a tolerance")
     allowed = within if tolerance is None else tolerance
-    plan = Plan(
+    plan = BudgetPlan(
         defense=defense.settings(),
         classes=classes if scores is None else len(scores),
         tolerance=allowed,
@@ -107,13 +107,13 @@ def _leave_out_known(kappas: Rates, tolerance: float) -> Rates:
     return {name: kappa[unknown] for name, kappa in kappas.items()}
 
 
-def _point(kappas: Rates, tolerance: float, queries: int) -> Point:
+def _point(kappas: Rates, tolerance: float, queries: int) -> BudgetPoint:
     chances = (hit_probability(kappa, tolerance=tolerance, queries=queries).max() for kappa in kappas.values())
     minimum, best = (float(chance) for chance in chances)
-    return Point(queries, minimum, best)
+    return BudgetPoint(queries, minimum, best)
 
 
-def _words(plan: Plan, queries: int) -> str:
+def _words(plan: BudgetPlan, queries: int) -> str:
     close = f"{100 * plan.tolerance:.3g} % of its value" if plan.relative else f"{plan.tolerance:.3g}"
     when = "after that" if queries else "from the first release on"
     return f"{when}, the chance that some score is known to within {close} is above {plan.probability:.0%}"

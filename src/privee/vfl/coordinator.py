@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from privee.errors import PriveeError
+from privee.progress import Progress
 from privee.vfl.learner import Learner
 from privee.vfl.messages import Channel, Embedding, LogitGradient, Logits, Message, Report, ReportRequest, Work
 
 Reply = TypeVar("Reply", bound=Message)
-Progress = Callable[[int, int], None]
 
 
 class Coordinator:

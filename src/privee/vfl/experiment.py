@@ -20,9 +20,9 @@ from privee.data.score_files.in_memory import save_scores
 from privee.data.tables import Preprocessing
 from privee.defenses import Defense
 from privee.errors import PriveeError
+from privee.progress import Progress
 from privee.randomness import Draws
 from privee.theory import rows_in_order
-from privee.vfl.coordinator import Progress
 from privee.vfl.joint_data import JointData, from_dataset, new_rows
 from privee.vfl.joint_model import JointModel, make_models
 from privee.vfl.messages import Report
@@ -34,7 +34,7 @@ How = Literal["contiguous", "random", "strips"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
+class TrainingOutcome:
     """How a training ended."""
 
     run: str
@@ -65,7 +65,7 @@ def partition_of(dataset: Dataset, *, parties: int, adversary_fraction: float | 
 
 def train_run(
     path: Path, data: JointData, model: str, settings: TrainingSettings, *, on_step: OnStep = lambda *_: None
-) -> Outcome:
+) -> TrainingOutcome:
     """Train a joint model into a run folder; an interrupted run with the same settings goes on where it stopped."""
     federation = _federation(data, model, settings.seed)
     run = RunFolder.create(path, _config(data, model, settings))
@@ -79,7 +79,7 @@ def train_run(
     reports = [federation.coordinator.evaluate(torch.from_numpy(rows)) for rows in (data.train, data.test)]
     run.log({"epoch": progress.epoch, "final": True, "train": _plain(reports[0]), "test": _plain(reports[1])})
     run.finish(federation.learners)
-    return Outcome(str(path), progress.epoch, *reports)
+    return TrainingOutcome(str(path), progress.epoch, *reports)
 
 
 def open_run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from privee.data.tables import (
     read_party_table,
 )
 from privee.errors import PriveeError
+from privee.progress import Progress
 from privee.randomness import seeded
 
 Rows = NDArray[np.int64]
@@ -81,7 +82,7 @@ def from_tables(
     label: str,
     test_share: float,
     seed: int,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> JointData:
     """Align the parties' tables, fit each party's preprocessing on its own training rows, and encode.
 
@@ -155,9 +156,7 @@ def _read_new(path: Path, name: str, saved: Mapping[str, Any], fitted: Preproces
     return dataclasses.replace(table, columns=columns)
 
 
-def _aligned(
-    tables: Mapping[str, PartyTable], progress: Callable[[int, int], None] | None = None
-) -> dict[str, PartyTable]:
+def _aligned(tables: Mapping[str, PartyTable], progress: Progress | None = None) -> dict[str, PartyTable]:
     """Bring the parties' rows into one order by private set intersection."""
     active = next(iter(tables))
     found = align({name: table.ids for name, table in tables.items()}, active=active, progress=progress)

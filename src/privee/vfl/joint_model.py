@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from privee.errors import PriveeError
-from privee.vfl.coordinator import Coordinator, Progress
+from privee.progress import Progress
+from privee.vfl.coordinator import Coordinator
 from privee.vfl.learner import Learner
 from privee.vfl.messages import Message
 from privee.vfl.models import architecture
@@ -64,11 +65,11 @@ def make_models(
     kind: str, shapes: Mapping[str, Sequence[int]], n_classes: int, seed: int
 ) -> tuple[dict[str, nn.Module], nn.Module]:
     """Bottoms by party name and the top of a named architecture; weights depend on seed and role alone."""
-    bottom, top = architecture(kind)
+    model = architecture(kind)
     if COORDINATOR in shapes:
         raise PriveeError(f"no party may be called {COORDINATOR!r}")
-    bottoms = {name: build(seed, name, _maker(bottom, tuple(shape), n_classes)) for name, shape in shapes.items()}
-    return bottoms, build(seed, COORDINATOR, lambda: top(len(shapes), n_classes))
+    bottoms = {name: build(seed, name, _maker(model.bottom, tuple(shape), n_classes)) for name, shape in shapes.items()}
+    return bottoms, build(seed, COORDINATOR, lambda: model.top(len(shapes), n_classes))
 
 
 def _maker(

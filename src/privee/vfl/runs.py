@@ -25,7 +25,7 @@ from privee.errors import PriveeError
 from privee.vfl.joint_model import COORDINATOR
 from privee.vfl.learner import Learner
 from privee.vfl.run_format import CONFIG, METRICS, PART_FILES, WEIGHTS, is_run, read_config, same_config, write_config
-from privee.vfl.training import Progress
+from privee.vfl.training import TrainingState
 from privee.vfl.weights import load_tensors, save_tensors
 
 
@@ -111,7 +111,7 @@ class RunFolder:
 
     # The keeper's part (see training.Keeper).
 
-    def save(self, progress: Progress, learners: dict[str, Learner], *, best: bool) -> None:
+    def save(self, progress: TrainingState, learners: dict[str, Learner], *, best: bool) -> None:
         """Write a checkpoint beside the last one, then point to it."""
         folder = self.path / "checkpoint" / f"epoch-{progress.epoch}"
         best_folder = folder.with_name(f"best-{progress.epoch}")
@@ -125,13 +125,13 @@ class RunFolder:
             if old.is_dir() and old.name not in keep:
                 shutil.rmtree(old)
 
-    def restore(self, learners: dict[str, Learner]) -> Progress | None:
+    def restore(self, learners: dict[str, Learner]) -> TrainingState | None:
         """Go on from the last checkpoint; metrics of epochs after it are dropped."""
         pointer = self.path / "checkpoint" / "progress.json"
         if not pointer.exists():
             (self.path / METRICS).unlink(missing_ok=True)
             return None
-        progress = Progress.from_dict(read_json(pointer))
+        progress = TrainingState.from_dict(read_json(pointer))
         folder = pointer.parent / f"epoch-{progress.epoch}"
         for role, learner in learners.items():
             learner.load_state(load_tensors(folder / f"{role}.safetensors", role), role)
@@ -140,7 +140,7 @@ class RunFolder:
 
     def restore_best(self, learners: dict[str, Learner]) -> None:
         """Put the weights of the best epoch back."""
-        progress = Progress.from_dict(read_json(self.path / "checkpoint" / "progress.json"))
+        progress = TrainingState.from_dict(read_json(self.path / "checkpoint" / "progress.json"))
         folder = self.path / "checkpoint" / f"best-{progress.best_epoch}"
         for role, learner in learners.items():
             learner.load_weights(load_tensors(folder / f"{role}.safetensors", role), role)

@@ -60,7 +60,7 @@ class TrainingSettings:
 
 
 @dataclasses.dataclass
-class Progress:
+class TrainingState:
     """How far a training is: all that a checkpoint needs beside the learners' tensors."""
 
     epoch: int = 0
@@ -73,7 +73,7 @@ class Progress:
         return dataclasses.asdict(self) | {"best_loss": self.best_loss if math.isfinite(self.best_loss) else None}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Progress:
+    def from_dict(cls, values: dict[str, Any]) -> TrainingState:
         """The inverse of `as_dict`."""
         loss = values["best_loss"]
         return cls(**values | {"best_loss": math.inf if loss is None else loss})
@@ -82,10 +82,10 @@ class Progress:
 class Keeper(Protocol):
     """Where checkpoints and metrics go; a run folder, or nowhere."""
 
-    def save(self, progress: Progress, learners: dict[str, Learner], *, best: bool) -> None:
+    def save(self, progress: TrainingState, learners: dict[str, Learner], *, best: bool) -> None:
         """Keep a checkpoint; `best` if validation was best after this epoch."""
 
-    def restore(self, learners: dict[str, Learner]) -> Progress | None:
+    def restore(self, learners: dict[str, Learner]) -> TrainingState | None:
         """Put the last checkpoint back into the learners, if there is one."""
 
     def restore_best(self, learners: dict[str, Learner]) -> None:
@@ -107,12 +107,12 @@ def train(
     *,
     keeper: Keeper | None = None,
     on_step: OnStep = lambda *_: None,
-) -> Progress:
+) -> TrainingState:
     """Train the joint model on these row numbers; goes on from the keeper's last checkpoint if it has one."""
     seed_everything(settings.seed)
     for learner in learners.values():
         learner.start(settings.learning_rate)
-    progress = (keeper.restore(learners) if keeper else None) or Progress()
+    progress = (keeper.restore(learners) if keeper else None) or TrainingState()
     keeper = keeper or InMemory()
     training, validation = split_validation(rows, settings)
     while progress.epoch < settings.epochs and not progress.stopped:
@@ -150,7 +150,7 @@ def _judge(
     coordinator: Coordinator,
     validation: Tensor,
     settings: TrainingSettings,
-    progress: Progress,
+    progress: TrainingState,
     report: Report,
     keeper: Keeper,
 ) -> bool:
@@ -174,12 +174,12 @@ class InMemory:
     def __init__(self) -> None:
         self._best: dict[str, dict[str, Tensor]] = {}
 
-    def save(self, progress: Progress, learners: dict[str, Learner], *, best: bool) -> None:
+    def save(self, progress: TrainingState, learners: dict[str, Learner], *, best: bool) -> None:
         """Remember the weights of the best epoch."""
         if best:
             self._best = {name: {k: t.clone() for k, t in x.weights().items()} for name, x in learners.items()}
 
-    def restore(self, learners: dict[str, Learner]) -> Progress | None:
+    def restore(self, learners: dict[str, Learner]) -> TrainingState | None:
         """There is never anything to restore."""
         return None
 

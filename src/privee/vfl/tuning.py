@@ -20,7 +20,7 @@ BATCH_SIZES = (32, 64, 128, 256, 512, 1024, 2048)
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class BestTrial:
     """The best trial so far."""
 
     trials: int
@@ -42,7 +42,7 @@ def tune(
     epochs: int,
     seed: int = 0,
     on_trial: Callable[[int, int], None] = lambda done, size: None,
-) -> Found:
+) -> BestTrial:
     """Run trials until the study holds `trials` finished ones; a study file from before is gone on with.
 
     The objective is accuracy on a tenth of the training rows, which the trial does not train on.
@@ -55,7 +55,9 @@ def tune(
         study.optimize(lambda trial: _accuracy(trial, data, model, epochs, seed), n_trials=1)
         on_trial(number + 1, trials)
     best = study.best_trial
-    return Found(_finished(study), float(best.value or 0.0), best.params["learning_rate"], best.params["batch_size"])
+    return BestTrial(
+        _finished(study), float(best.value or 0.0), best.params["learning_rate"], best.params["batch_size"]
+    )
 
 
 def _study(file: Path, about: str, seed: int) -> optuna.Study:

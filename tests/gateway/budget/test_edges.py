@@ -14,8 +14,6 @@ from privee.gateway.ledger.charge_sql import Counting
 from privee.gateway.ledger.connections import Connections
 from privee.gateway.ledger.database import connect
 from privee.gateway.ledger.limits import Limits
-from tests.ledger_fixtures import new_url  # noqa: F401 - fixtures
-from tests.postgres_server import postgres, postgres_url  # noqa: F401 - fixtures
 
 
 @dataclasses.dataclass(frozen=True)

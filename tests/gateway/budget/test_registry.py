@@ -12,7 +12,14 @@ from privee.errors import PriveeError
 from privee.gateway.budget.base import Option
 from privee.gateway.budget.corollary import Corollary
 from privee.gateway.budget.price import UNIT
-from privee.gateway.budget.registry import POLICIES, budget_options, known_policies, register, wanted_policies
+from privee.gateway.budget.registry import (
+    POLICIES,
+    budget_options,
+    known_policies,
+    options_of,
+    register,
+    wanted_policies,
+)
 from privee.gateway.budget.releases import Releases
 from privee.gateway.budget.total_epsilon_advanced import TotalEpsilonAdvanced
 from privee.gateway.budget.total_epsilon_basic import TotalEpsilonBasic
@@ -42,10 +49,8 @@ def taking(**attributes):
 @pytest.mark.parametrize(
     ("attributes", "words"),
     [
-        ({"options": ()}, "a budget policy called 'releases' exists already: privee.gateway.budget.releases.Releases"),
-        ({"name": "other"}, "releases and other both have an option 'releases'"),
-        ({"name": "other", "options": (Option("delta", float, ""),)}, "both have an option 'delta'"),
-        ({"name": "other", "options": (), "counter": "tokens"}, "other counts 'tokens'; the ledger stores releases, "),
+        ({}, "a budget policy called 'releases' exists already: privee.gateway.budget.releases.Releases"),
+        ({"name": "other", "counter": "tokens"}, "other counts 'tokens'; the ledger stores releases, "),
     ],
 )
 def test_what_is_taken_or_not_stored_is_refused(attributes, words):
@@ -54,6 +59,13 @@ def test_what_is_taken_or_not_stored_is_refused(attributes, words):
         register(taking(**attributes))
     assert POLICIES.known() == before
     assert register(Releases) is Releases  # the same one again is no duplicate
+
+
+@pytest.mark.parametrize("name", ["releases", "delta"])
+def test_an_option_that_two_have_is_refused(name):
+    other = taking(name="other", options=(Option(name, float, ""),))
+    with pytest.raises(PriveeError, match=f"and other both have an option '{name}'"):
+        options_of([*known_policies(), other])
 
 
 def test_of_several_on_one_quantity_the_lowest_limit_holds():

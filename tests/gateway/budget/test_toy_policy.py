@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import privee
-from tests.gateway_world import MODEL, body, gateway_world, infer
-from tests.local_gateway import text_of, visitor
+from tests._support.gateway_world import MODEL, body, gateway_world, infer
+from tests._support.local_gateway import text_of, visitor
 
 TOY = Path(__file__).with_name("toy_policy.py")
 CLASSES, ALLOWED = 10, 25

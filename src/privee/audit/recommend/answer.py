@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from privee.audit.results import Best
 from privee.defenses.base import check_positive, check_whole
-from privee.errors import PriveeError
+from privee.errors import PriveeError, SettingError
 from privee.theory import epsilon_per_release
 
 Tried = Literal["measured", "synthetic"]
@@ -139,7 +139,7 @@ class Wishes:
 
     def __post_init__(self) -> None:
         if not isinstance(self.keep, str) or not re.fullmatch(r"ranking|class|top-0*[1-9][0-9]{0,8}", self.keep):
-            raise PriveeError(f"keep must be ranking, class, or top-K such as top-3, got {self.keep!r}")
+            raise SettingError(f"keep must be ranking, class, or top-K such as top-3, got {self.keep!r}")
         check_whole(1, MOST_QUERIES, queries=self.queries)
         if self.epsilon is not None:
             check_positive(epsilon=self.epsilon)

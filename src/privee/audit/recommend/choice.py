@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from privee.audit.grid import Progress
 from privee.audit.recommend import explanation
 from privee.audit.recommend.answer import Attacked, Figures, Option, Recommendation, Wishes
 from privee.audit.recommend.evidence import (
@@ -20,12 +19,12 @@ from privee.audit.recommend.evidence import (
     one_number_error,
     synthetic_ground,
 )
-from privee.audit.recommend.rules import NOT_PROTECTIVE, RULES, candidates, kind_of, others
+from privee.audit.recommend.rules import candidates, kind_of, not_protective, others, safest
 from privee.audit.subject import Subject
 from privee.audit.words import figure
 from privee.defenses import Defense
-from privee.defenses import defense as make_defense
 from privee.errors import PriveeError
+from privee.progress import Progress
 
 
 def recommend(
@@ -82,7 +81,7 @@ class _Search:
         self._chosen = min(self._ladder, key=lambda defense: max(1.0, self._excess(defense)))
         lost = others(wishes, classes, self._chosen, ground.public)
         self._lost = self._neighbours() | {defense: self._fairly(defense, why) for defense, why in lost.items()}
-        self._refused = {make_defense(spec): why for spec, why in NOT_PROTECTIVE.items()}
+        self._refused = not_protective()
 
     def specs(self) -> list[str]:
         """All defenses that the answer speaks of."""
@@ -130,8 +129,8 @@ class _Search:
     def _fairly(self, defense: Defense, why: str) -> str:
         """With figures; something safer that moves scores no more than allowed lost by a rule alone: say so."""
         why = why.format(kept=f"{self._found(defense).ranking_kept:.0%} of records")
-        safest = RULES[kind_of(self._wishes.kept(self._classes)), False]
-        holds = self._limits and defense.name == safest and self._excess(defense) <= 1
+        least = safest(kind_of(self._wishes.kept(self._classes)), magnitudes=False)
+        holds = self._limits and defense.name == least.name and self._excess(defense) <= 1
         return f"{why}; it is within the limits, so take it where they need not" if holds else why
 
     def _unmet(self) -> dict[str, str]:

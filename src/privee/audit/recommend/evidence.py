@@ -8,25 +8,30 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from privee.audit.grid import Grid, Progress, run_grid
+from privee.attacks import known_attacks
+from privee.audit.grid import Grid, run_grid
 from privee.audit.recommend.answer import Attacked, Figures, Tried
 from privee.audit.results import Card
 from privee.audit.subject import Subject
 from privee.defenses import Defense
 from privee.defenses.base import check_whole
+from privee.progress import Progress
 from privee.randomness import seeded
 from privee.theory import rows_in_order
 
 Array = NDArray[np.float64]
 
-ATTACKS = ("equation-solving", "learned-inversion", "prior-informed")
-"""The strongest of those that take seconds."""
 MOST_RELEASES = 20
 """Given to an attack at most."""
 PUBLIC_ROWS, FEWEST_PUBLIC_ROWS = 500, 10
 SYNTHETIC_ROWS, SYNTHETIC_SCORES = 2000, 200_000
 SPREADS = (1.0, 8.0)
 """Of synthetic logits: from doubtful records to confident ones."""
+
+
+def quick_attacks() -> tuple[str, ...]:
+    """The strongest of those that take seconds."""
+    return tuple(name for name, cls in known_attacks().items() if cls.quick)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,7 +41,7 @@ class Effort:
     seeds: int = 1
     records: int = 200
     auxiliary_rows: int = 500
-    attacks: tuple[str, ...] = ATTACKS
+    attacks: tuple[str, ...] = dataclasses.field(default_factory=quick_attacks)
     jobs: int | None = None
 
     def __post_init__(self) -> None:

@@ -6,27 +6,21 @@ from privee.audit.recommend.answer import Attacked, Figures, Option, Wishes
 from privee.audit.recommend.evidence import MOST_RELEASES, Ground
 from privee.audit.recommend.rules import EPSILONS
 from privee.audit.words import figure
-from privee.defenses import Defense, LabelOnly, OrderedDP, RankingOnly
+from privee.defenses import Defense
 from privee.theory import composed_epsilon
 
 REPEATABLE = (
     "With repeatable draws (privee.defenses.repeatable.Repeatable) the same query gets the same release and costs "
     "epsilon {:g} once; queries that differ, if only in the asking party's own columns, add up as fresh ones do."
 )
-ORDER_ALONE = {
-    LabelOnly.name: "the predicted class is all that must stay exact, and no release of it gives away less",
-    RankingOnly.name: "the order is all that was asked for, and no release that keeps the ranking gives away less",
-    OrderedDP.name: "shows the order of the leading classes and nothing of the others'; the smallest epsilon tried is "
-    "enough where scores need not mean anything",
-}
-LEARN = "scores that are public or the active party's own to give (privee.OrderedDP.fitted)"
+LEARN = "scores that are public or the active party's own to give"
 
 
 def why_chosen(defense: Defense, wishes: Wishes, *, met: bool) -> str:
     """Why this one."""
     if not met:
         return "no setting meets all wishes; this one comes nearest"
-    return "the smallest epsilon tried that meets the wishes" if wishes.magnitudes else ORDER_ALONE[defense.name]
+    return "the smallest epsilon tried that meets the wishes" if wishes.magnitudes else defense.advice.wins
 
 
 def would_do(epsilon: float | None, queries: int) -> str:
@@ -64,9 +58,8 @@ def over_releases(wishes: Wishes, chosen: Option, whole_budget: tuple[Defense, F
 
 def how_to_use(defense: Defense, ground: Ground) -> str:
     """In Python."""
-    if ground.tried == "synthetic" and isinstance(defense, OrderedDP) and defense.prior is not None:
-        top = "" if defense.keep_top is None else f", keep_top={defense.keep_top}"
-        return f"privee.OrderedDP.fitted({defense.epsilon:g}, public_scores{top}).release(scores)"
+    if ground.tried == "synthetic" and defense.learned_by:
+        return f"{defense.learned_by}.release(scores)"
     return f'privee.defense("{defense.spec}").release(scores)'
 
 
@@ -82,8 +75,9 @@ def with_findings(why: str, found: Figures, attacked: Attacked | None) -> str:
 
 def notes(chosen: Defense, wishes: Wishes, ground: Ground, *, attacked: bool) -> tuple[str, ...]:
     """What else to know."""
-    learned = isinstance(chosen, OrderedDP) and chosen.prior is not None
+    learns, learned, note = chosen.advice.learns, bool(chosen.learned_by), chosen.advice.note
     measured = ground.tried == "measured"
+    public = f"{LEARN} (privee.{type(chosen).__name__}.fitted)"
     said = {
         "Nothing was attacked: give a run folder, --dataset or --entry to see what attacks get.": not measured,
         "No attack could run on this model, so nothing is known about what one would get.": measured and not attacked,
@@ -91,10 +85,11 @@ def notes(chosen: Defense, wishes: Wishes, ground: Ground, *, attacked: bool) ->
         and len(ground.scores) == 1,
         f"Attacks were given {MOST_RELEASES} releases of each record, not {wishes.queries}.": measured
         and wishes.queries > MOST_RELEASES,
-        "Use the order alone: the numbers in the release are drawn at random.": isinstance(chosen, RankingOnly),
-        f"Tail and prior were learned from synthetic scores; learn yours from {LEARN}.": learned and not measured,
-        f"Tail and prior were learned from rows that are not attacked; learn yours from {LEARN}.": learned and measured,
-        f"Scores are moved less once tail and prior are learned from {LEARN}.": isinstance(chosen, OrderedDP)
-        and not learned,
+        note: bool(note),
+        f"{learns.capitalize()} were learned from synthetic scores; learn yours from {public}.": learned
+        and not measured,
+        f"{learns.capitalize()} were learned from rows that are not attacked; learn yours from {public}.": learned
+        and measured,
+        f"Scores are moved less once {learns} are learned from {public}.": bool(learns) and not learned,
     }
-    return tuple(note for note, holds in said.items() if holds)
+    return tuple(text for text, holds in said.items() if holds)

@@ -1,68 +1,26 @@
-"""Which defenses come into question, as tables: what keeps what, what loses and why, and what protects nothing."""
+"""Which defenses come into question, from what each says of itself (see `privee.defenses.advice`)."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any, get_args
 
 from privee.audit.recommend.answer import Wishes
-from privee.defenses import Defense, OrderedDP
+from privee.defenses import Defense, known_defenses
 from privee.defenses import defense as make_defense
+from privee.defenses.advice import Kept
 from privee.defenses.ordered_dp import SMALLEST_EPSILON
 from privee.errors import PriveeError
-
-Kind = Literal["class", "top", "ranking"]
 
 EPSILONS: tuple[float, ...] = (0.5, 1, 2, 4, 8, 16, 32, 64)
 """Of one release, the safest first."""
 
-RULES: dict[tuple[Kind, bool], str] = {
-    # (what must stay exact, must magnitudes mean something?): what keeps that and gives away least
-    ("class", False): "label-only",
-    ("class", True): "ordered-dp",
-    ("top", False): "ordered-dp",
-    ("top", True): "ordered-dp",
-    ("ranking", False): "ranking-only",
-    ("ranking", True): "ordered-dp",
-}
-
-OTHERS: dict[str, dict[Kind, str]] = {
-    # Why a defense that was not chosen lost, by what must stay exact; {kept} is the share of records.
-    "label-only": {
-        "class": "hides more (epsilon 0), but its scores are 0 and 1 and mean nothing",
-        "top": "keeps the predicted class alone, not the order that was asked for",
-        "ranking": "keeps the predicted class alone, not the ranking",
-    },
-    "ranking-only": {
-        "class": "gives the whole ranking away, and the predicted class was asked for",
-        "top": "gives the whole ranking away, and the leading classes were asked for",
-        "ranking": "hides more (epsilon 0), but its scores are drawn at random and mean nothing",
-    },
-    "rounding:digits=2": dict.fromkeys(
-        ("class", "top", "ranking"),
-        "the cheap rival, without draws; but it merges classes (ranking kept in {kept}) and has no guarantee",
-    ),
-    "gaussian:epsilon=0.5": dict.fromkeys(
-        ("class", "top", "ranking"),
-        "breaks the order (ranking kept in {kept}), and its proof assumes that scores are 0.1 apart at most",
-    ),
-}
-ONLY_WHERE_FORMAL = ("gaussian:epsilon=0.5",)
-
-NOT_NEEDED = "its scores mean something, at a cost in epsilon; nothing in the wishes asks for that"
-"""Why ordered-dp lost where the order alone was asked for."""
-
-NOT_PROTECTIVE = {
-    "none": "hands out the scores themselves",
-    "temperature:temperature=2": "one to one with a public setting: anyone can undo it",
-    "privee-u:rho=0.1": "its intervals are public: who knows the defense gets the scores back",
-    "privee-u+:rho_low=0.1,rho_high=0.9": "as PRIVEE-U: its intervals are public",
-}
-"""Never recommended, however the wishes are, and why."""
+TYPICAL_EPSILON = 8
+"""Of a defense that lost because its numbers need not mean anything."""
 
 
-def kind_of(kept: int | None) -> Kind:
-    """In the words of the tables."""
+def kind_of(kept: int | None) -> Kept:
+    """In the words of an advice."""
     return "ranking" if kept is None else "class" if kept == 1 else "top"
 
 
@@ -79,25 +37,51 @@ def candidates(wishes: Wishes, n_classes: int, public: Any = None) -> tuple[Defe
         ['ordered-dp:epsilon=2,keep_top=3', 'ordered-dp:epsilon=2.666,keep_top=3']
     """
     kept = wishes.kept(n_classes)
-    name = RULES[kind_of(kept), wishes.magnitudes]
-    if name != OrderedDP.name:
-        return (make_defense(name),)
-    return tuple(ordered_dp(epsilon, kept, public) for epsilon in epsilons_up_to(wishes.epsilon_per_release))
+    cls = safest(kind_of(kept), magnitudes=wishes.magnitudes)
+    if not cls.advice.meaningful:
+        return (_as_shown(cls),)
+    epsilons = epsilons_up_to(wishes.epsilon_per_release)
+    return tuple(cls.within(epsilon, keep_top=kept, public=public) for epsilon in epsilons)
+
+
+def safest(kind: Kept, *, magnitudes: bool) -> type[Defense]:
+    """What keeps this exact and gives away least, where the released numbers must mean something or need not."""
+    keeping = [cls for cls in known_defenses().values() if cls.advice.wins and kind in cls.advice.keeps]
+    enough = [cls for cls in keeping if cls.advice.meaningful or not magnitudes]
+    return min(enough, key=lambda cls: cls.advice.meaningful)  # the first of equals, hence by place
 
 
 def others(wishes: Wishes, n_classes: int, chosen: Defense, public: Any = None) -> dict[Defense, str]:
-    """Defenses of other kinds than the chosen one, and why they lost."""
+    """Defenses of other kinds than the chosen one, and why they lost; those that keep something first."""
     kept = wishes.kept(n_classes)
-    lost = {spec: why[kind_of(kept)] for spec, why in OTHERS.items() if wishes.formal or spec not in ONLY_WHERE_FORMAL}
-    if n_classes == 2 and kept == 1:
-        del lost["ranking-only"]  # says no more than the class
-    found = {make_defense(spec): why for spec, why in lost.items() if spec != chosen.name}
-    return found if isinstance(chosen, OrderedDP) else {ordered_dp(8, kept, public): NOT_NEEDED} | found
+    kind = kind_of(kept)
+    lost: dict[Defense, str] = {}
+    for cls in sorted(known_defenses().values(), key=_by_what_is_kept):
+        said, why = cls.advice, cls.advice.why_lost(kind)
+        unasked = said.formal_only and not wishes.formal
+        no_more = n_classes == 2 and kind == "class" and said.keeps == ("ranking",)  # then it says the class alone
+        if cls is type(chosen) or not why or unasked or no_more:
+            continue
+        tuned = said.meaningful and kind in said.keeps
+        lost[cls.within(TYPICAL_EPSILON, keep_top=kept, public=public) if tuned else _as_shown(cls)] = why
+    return lost
 
 
-def ordered_dp(epsilon: float, kept: int | None, public: Any = None) -> OrderedDP:
-    """Ordered-DP, shaped by public scores if there are any."""
-    return OrderedDP(epsilon, keep_top=kept) if public is None else OrderedDP.fitted(epsilon, public, keep_top=kept)
+def not_protective() -> dict[Defense, str]:
+    """What is never recommended, however the wishes are, and why."""
+    known = known_defenses().values()
+    return {_as_shown(cls): cls.advice.unprotective for cls in known if cls.advice.unprotective}
+
+
+def _as_shown(cls: type[Defense]) -> Defense:
+    return make_defense(cls.example or cls.name)
+
+
+def _by_what_is_kept(cls: type[Defense]) -> tuple[int, int]:
+    """The more kinds of order can be asked for the earlier; then the class, leading classes, the ranking; then none."""
+    order = get_args(Kept)
+    first = min((order.index(kept) for kept in cls.advice.keeps), default=len(order))
+    return first, -len(cls.advice.keeps)
 
 
 def epsilons_up_to(limit: float | None) -> tuple[float, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 
-class Point(NamedTuple):
+class LabelledPoint(NamedTuple):
     """A place, in points of the chart."""
 
     x: float
@@ -32,12 +32,12 @@ class Box(NamedTuple):
         sides = self.left >= other.left and self.right <= other.right
         return sides and self.bottom >= other.bottom and self.top <= other.top
 
-    def nearest(self, point: Point) -> Point:
+    def nearest(self, point: LabelledPoint) -> LabelledPoint:
         """The place in the box that is nearest to a point."""
-        return Point(min(max(point.x, self.left), self.right), min(max(point.y, self.bottom), self.top))
+        return LabelledPoint(min(max(point.x, self.left), self.right), min(max(point.y, self.bottom), self.top))
 
     @classmethod
-    def around(cls, centre: Point, width: float, height: float) -> Box:
+    def around(cls, centre: LabelledPoint, width: float, height: float) -> Box:
         """A box by its centre and size."""
         return cls(centre.x - width / 2, centre.y - height / 2, centre.x + width / 2, centre.y + height / 2)
 
@@ -47,7 +47,7 @@ DIRECTIONS = (0, 8, 4, 12, 2, 14, 6, 10, 1, 15, 7, 9, 3, 13, 5, 11)
 
 
 def place_labels(
-    points: Sequence[Point],
+    points: Sequence[LabelledPoint],
     sizes: Sequence[tuple[float, float]],
     frame: Box,
     obstacles: Iterable[Box] = (),
@@ -84,7 +84,7 @@ def place_labels(
     return placed
 
 
-def _candidates(point: Point, size: tuple[float, float], reach: float, furthest: float) -> Iterator[Box]:
+def _candidates(point: LabelledPoint, size: tuple[float, float], reach: float, furthest: float) -> Iterator[Box]:
     """Boxes around a point, from near to far, the most readable sides first."""
     width, height = size
     distance = 2.0
@@ -92,12 +92,12 @@ def _candidates(point: Point, size: tuple[float, float], reach: float, furthest:
         for step in DIRECTIONS:
             x, y = math.cos(step * math.pi / 8), math.sin(step * math.pi / 8)
             away = reach + distance
-            centre = Point(point.x + x * (away + width / 2), point.y + y * (away + height / 2))
+            centre = LabelledPoint(point.x + x * (away + width / 2), point.y + y * (away + height / 2))
             yield Box.around(centre, width, height)
         distance += 5.0
 
 
-def _leader(point: Point, box: Box, marker: float) -> list[Box]:
+def _leader(point: LabelledPoint, box: Box, marker: float) -> list[Box]:
     """Small boxes along the line from a point to its label, where that is far enough to need one."""
     end = box.nearest(point)
     length = math.dist(point, end)
@@ -105,10 +105,10 @@ def _leader(point: Point, box: Box, marker: float) -> list[Box]:
         return []
     steps = max(2, int(length / 2))
     ratios = [k / steps for k in range(steps + 1) if k / steps * length > marker / 2]
-    places = (Point(point.x + r * (end.x - point.x), point.y + r * (end.y - point.y)) for r in ratios[:-1])
+    places = (LabelledPoint(point.x + r * (end.x - point.x), point.y + r * (end.y - point.y)) for r in ratios[:-1])
     return [Box.around(place, 1.0, 1.0) for place in places]
 
 
-def needs_leader(point: Point, box: Box, marker: float) -> bool:
+def needs_leader(point: LabelledPoint, box: Box, marker: float) -> bool:
     """Is the label so far away that a line must say whose it is?"""
     return math.dist(point, box.nearest(point)) > marker / 2 + 5

@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from privee.atomic import whole_file
 from privee.audit.report import number_format
 from privee.audit.report.number_format import GRADES, MARKS
-from privee.audit.report.pictures import Panel, panels
+from privee.audit.report.pictures import PicturePanel, panels
 from privee.audit.report.query_curves import curves_chart, queries_until
 from privee.audit.report.table import Block, Cell, attack_table, guess_rows
 from privee.audit.report.tradeoff import Tradeoff, tradeoff_chart
@@ -84,7 +84,7 @@ class Section:
     best: tuple[Card, ...]
     worst: tuple[Card, ...]
     tradeoff: Tradeoff | None
-    panels: list[Panel]
+    panels: list[PicturePanel]
     blocks: list[Block]
     guesses: list[tuple[str, Cell]]
 

@@ -32,7 +32,7 @@ class Strip(NamedTuple):
     error: Estimate | None
 
 
-class Panel(NamedTuple):
+class PicturePanel(NamedTuple):
     """All strips for one kind of attacker."""
 
     attacker: str
@@ -40,7 +40,7 @@ class Panel(NamedTuple):
     records: int
 
 
-def panels(audit: Audit, subject: SubjectInfo, cards: Sequence[Card]) -> list[Panel]:
+def panels(audit: Audit, subject: SubjectInfo, cards: Sequence[Card]) -> list[PicturePanel]:
     """Truth, what the attacker holds, the best guess, then every defense; one panel per kind of attacker."""
     picture = subject.picture
     if picture is None or not picture.truth or not cards:
@@ -56,7 +56,7 @@ def panels(audit: Audit, subject: SubjectInfo, cards: Sequence[Card]) -> list[Pa
         bests = [(card.defense, card.adaptive if attacker == "adaptive" else card.naive) for card in cards]
         rows = [strip for defense, best in bests for strip in _reconstruction(picture, found, defense, attacker, best)]
         if rows:
-            made.append(Panel(attacker, (*first, *rows), len(picture.truth)))
+            made.append(PicturePanel(attacker, (*first, *rows), len(picture.truth)))
     return made
 
 

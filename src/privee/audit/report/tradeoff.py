@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from privee.audit.report import charts
 from privee.audit.report.charts import scale_error, scale_moved
-from privee.audit.report.label_placement import Box, Point, needs_leader, place_labels
+from privee.audit.report.label_placement import Box, LabelledPoint, needs_leader, place_labels
 from privee.audit.report.number_format import number
 from privee.audit.results import Card
 
@@ -119,9 +119,9 @@ def _with_room(width: float, height: float) -> tuple[float, float]:
     return width + 3, height
 
 
-def _on_page(axes: Axes, x: float, y: float) -> Point:
+def _on_page(axes: Axes, x: float, y: float) -> LabelledPoint:
     place = axes.transData.transform((x, y))
-    return Point(float(place[0]), float(place[1]))
+    return LabelledPoint(float(place[0]), float(place[1]))
 
 
 def _bar(axes: Axes, card: Card) -> list[Box]:
@@ -132,7 +132,7 @@ def _bar(axes: Axes, card: Card) -> list[Box]:
     return [Box(low.x - 1.5, low.y, low.x + 1.5, high.y)]
 
 
-def _write(axes: Axes, text: str, point: Point, box: Box, *, bold: bool) -> None:
+def _write(axes: Axes, text: str, point: LabelledPoint, box: Box, *, bold: bool) -> None:
     axes.annotate(
         text,
         ((box.left + box.right) / 2, (box.bottom + box.top) / 2),

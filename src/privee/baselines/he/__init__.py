@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from privee.baselines.he.top_k_defense import EncryptedTopK as EncryptedTopK  # light, and registered by its import
+
 _HOME = {
     "EncryptedTopK": "top_k_defense",
     "Evaluator": "roles",

@@ -78,9 +78,9 @@ class Plan:
     megabytes: float = math.nan
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> SlotLayout:
         """Where things sit in the slots."""
-        return Layout(self.n_classes, self.degree // 2)
+        return SlotLayout(self.n_classes, self.degree // 2)
 
     @property
     def chunks(self) -> int:
@@ -145,7 +145,7 @@ class Plan:
 
 
 @dataclasses.dataclass(frozen=True)
-class Layout:
+class SlotLayout:
     """The table for a number of classes and slots."""
 
     n_classes: int

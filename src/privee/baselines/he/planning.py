@@ -16,7 +16,7 @@ import numpy as np
 
 from privee.baselines.he.circuit import compared, counted, leading
 from privee.baselines.he.clear import ClearArithmetic
-from privee.baselines.he.parameters import Layout, Plan
+from privee.baselines.he.parameters import Plan, SlotLayout
 from privee.baselines.he.plan_search import find_plan
 from privee.baselines.he.primes import primes_near
 from privee.baselines.he.seal import context, seal
@@ -79,7 +79,7 @@ def plan(
 
 def rough_seconds(n_classes: int) -> float:
     """Before any polynomial is computed: chunks times what a chunk usually takes."""
-    layout = Layout(n_classes, _DEGREE // 2)
+    layout = SlotLayout(n_classes, _DEGREE // 2)
     return layout.chunks * _TYPICAL_SWITCHES * unit_costs().key_switch * _DEGREE * math.log2(_DEGREE)
 
 

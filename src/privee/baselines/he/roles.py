@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,9 +24,8 @@ from privee.baselines.he.seal import (
     to_bytes,
 )
 from privee.errors import PriveeError
+from privee.progress import Progress
 from privee.randomness import secure
-
-Progress = Callable[[int, int], None]
 
 
 @dataclasses.dataclass(frozen=True)

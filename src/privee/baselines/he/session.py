@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,7 @@ from privee.baselines.he.parameters import SPLIT, Plan
 from privee.baselines.he.planning import TIME_LIMIT, plan
 from privee.baselines.he.roles import Evaluator, KeyHolder, Sender
 from privee.errors import PriveeError, ScoreError
-
-Progress = Callable[[int, int], None]
+from privee.progress import Progress
 
 
 class Session:

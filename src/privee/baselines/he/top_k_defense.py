@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from privee.defenses.base import Defense, Guarantee, check_positive, check_whole
 from privee.defenses.ranking_only import expected_scores_by_rank
+from privee.defenses.registry import register
 from privee.errors import PriveeError
 from privee.progress import watcher
 from privee.randomness import Draws
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 Groups = tuple[tuple[int, ...], ...]
 
 
+@register
 @dataclasses.dataclass(frozen=True)
 class EncryptedTopK(Defense):
     """Runs the protocol on the logarithms of the scores and releases what the key holder learns, nothing else.
@@ -38,6 +40,7 @@ class EncryptedTopK(Defense):
     """
 
     name: ClassVar[str] = "he-top-k"
+    place: ClassVar[int] = 92
     summary: ClassVar[str] = "the leading classes in order, found under homomorphic encryption"
     slow: ClassVar[bool] = True
 

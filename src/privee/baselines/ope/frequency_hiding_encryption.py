@@ -23,6 +23,7 @@ from privee.baselines.ope.frequency_hiding_state import BITS, FrequencyHidingSta
 from privee.baselines.ope.search_tree import NO_ROOM, fill_gaps, turns
 from privee.defenses.base import Defense, Guarantee
 from privee.defenses.ranking_only import RankingOnly
+from privee.defenses.registry import register
 from privee.defenses.secret_keys import read_key
 from privee.errors import PriveeError, SettingError
 from privee.randomness import Draws, secure
@@ -32,6 +33,7 @@ from privee.scores.forms import Floats
 Integers = NDArray[np.int64]
 
 
+@register
 @dataclasses.dataclass(frozen=True)
 class FrequencyHidingEncryption(Defense):
     """Puts scores into a search tree; a score's ciphertext is the middle of its gap (Kerschbaum 2015).
@@ -52,6 +54,7 @@ class FrequencyHidingEncryption(Defense):
     """
 
     name: ClassVar[str] = "fh-ope"
+    place: ClassVar[int] = 91
     preserves_order: ClassVar[bool] = True
     summary: ClassVar[str] = "frequency-hiding order-preserving encryption (Kerschbaum); equal scores look different"
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from privee.baselines.ope.cipher import OrderPreservingCipher
 from privee.defenses.base import Defense, Guarantee, check_whole
 from privee.defenses.inverse import condition_on_sum
+from privee.defenses.registry import register
 from privee.defenses.secret_keys import new_key, read_key
 from privee.errors import PriveeError, SettingError
 from privee.randomness import Draws
@@ -32,6 +33,7 @@ MOST_BITS = 50
 """Then the last-bit repair of a float64 release (2**-52 at most) never reaches the next ciphertext."""
 
 
+@register
 @dataclasses.dataclass(frozen=True)
 class OrderPreservingEncryption(Defense):
     """Encrypts scores so that ciphertexts keep their order (Boldyreva et al. 2009). Hides half of the digits at best.
@@ -54,6 +56,7 @@ class OrderPreservingEncryption(Defense):
     """
 
     name: ClassVar[str] = "ope"
+    place: ClassVar[int] = 90
     preserves_order: ClassVar[bool] = True
     summary: ClassVar[str] = (
         "order-preserving encryption (Boldyreva et al.); ciphertexts are nearly proportional to scores"

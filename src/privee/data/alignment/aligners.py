@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from privee.data.alignment.alignment_messages import Kind, Session, pack, same_tag, unpack
+from privee.data.alignment.alignment_messages import AlignmentSession, Kind, pack, same_tag, unpack
 from privee.data.alignment.ids import Rows, checked_ids, in_common_order
 from privee.data.alignment.psi import PsiClient, PsiServer, Tick, size_of_setup
 from privee.errors import PriveeError
@@ -82,7 +82,7 @@ class _Meeting:
         self.party, self._tick = party, tick
         self.found: list[int] | None = None
         self.confirmed = False
-        self._session, self._client = Session(), PsiClient(ids, tick)
+        self._session, self._client = AlignmentSession(), PsiClient(ids, tick)
         self._their_request = self._expected_tag = b""
         self._next = Kind.REQUEST
 
@@ -131,7 +131,7 @@ class PassiveAligner:
         self, ids: Sequence[str], *, name: str = "passive", active: str = "active", tick: Tick = lambda ids: None
     ) -> None:
         self._ids, self._active, self._tick = checked_ids(ids, name), active, tick
-        self._session, self._client = Session(), PsiClient(self._ids, tick)
+        self._session, self._client = AlignmentSession(), PsiClient(self._ids, tick)
         self._rows: Rows | None = None
         self._next: Kind | None = Kind.REQUEST
 

@@ -53,7 +53,7 @@ def unpack(kind: Kind, message: bytes, sender: str) -> list[bytes]:
     return parts
 
 
-class Session:
+class AlignmentSession:
     """What active and one passive party share: a fresh secret and a running digest of all they exchanged."""
 
     def __init__(self) -> None:

@@ -13,9 +13,10 @@ from typing import Any, Protocol
 from privee.atomic import whole_file
 from privee.data.alignment.csv_rows import CsvTable
 from privee.data.alignment.ids import Rows
-from privee.data.alignment.in_process import Alignment, Progress, Traffic, align
+from privee.data.alignment.in_process import Alignment, Traffic, align
 from privee.data.files.formats import delimiter_of, existing_format
 from privee.errors import PriveeError
+from privee.progress import Progress
 
 
 class Table(Protocol):

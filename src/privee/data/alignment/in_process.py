@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from privee.data.alignment.aligners import ActiveAligner, PassiveAligner
 from privee.data.alignment.ids import Rows
 from privee.errors import PriveeError
+from privee.progress import Progress
 
-Progress = Callable[[int, int], None]
 Carry = Callable[[str, str, bytes], bytes]
 
 

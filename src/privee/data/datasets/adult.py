@@ -14,6 +14,7 @@ import pyarrow.csv as arrow_csv
 from privee.data.datasets.base import Features, Groups, Labels, Parts
 from privee.data.datasets.info import DataFile, DatasetInfo, Layout
 from privee.data.datasets.prepare import one_hot, scale_to_unit
+from privee.data.datasets.registry import register
 
 _URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
 _NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
@@ -64,6 +65,7 @@ def _encode(train: Any, test: Any) -> tuple[Features, Features, Groups]:
 
 ADULT = DatasetInfo(
     name="adult",
+    place=50,
     title="Adult (Census Income)",
     rows=48_842,
     columns=14,
@@ -110,3 +112,5 @@ ADULT = DatasetInfo(
         ),
     ),
 )
+
+register(ADULT)

@@ -10,6 +10,7 @@ import numpy as np
 from privee.data.datasets.base import Parts, one_feature_each
 from privee.data.datasets.info import DatasetInfo, Layout
 from privee.data.datasets.prepare import scale_to_unit, stratified_split
+from privee.data.datasets.registry import register
 from privee.extras import needed
 
 _BUNDLED = "scikit-learn's bundled copy"
@@ -46,6 +47,7 @@ def _parts(bunch: Any, x_train: Any, x_test: Any, train: Any, test: Any) -> Part
 
 DIGITS = DatasetInfo(
     name="digits",
+    place=10,
     title="Handwritten digits, 8 x 8",
     rows=1_797,
     columns=64,
@@ -57,6 +59,7 @@ DIGITS = DatasetInfo(
 )
 BREAST_CANCER = DatasetInfo(
     name="breast-cancer",
+    place=11,
     title="Breast Cancer Wisconsin (Diagnostic)",
     rows=569,
     columns=30,
@@ -65,3 +68,6 @@ BREAST_CANCER = DatasetInfo(
     home="https://archive.ics.uci.edu/dataset/17",
     layouts=(Layout(_BUNDLED, (), read_breast_cancer),),
 )
+
+register(DIGITS)
+register(BREAST_CANCER)

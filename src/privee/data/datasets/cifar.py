@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from privee.data.datasets.base import Features, Labels, Parts
 from privee.data.datasets.info import DataFile, DatasetInfo, Layout
 from privee.data.datasets.prepare import pictures_to_unit
+from privee.data.datasets.registry import register
 from privee.errors import PriveeError
 
 _HOME = "https://www.cs.toronto.edu/~kriz/"
@@ -99,6 +100,7 @@ HUNDRED = BinaryArchive(
 def _info(classes: int, archive: BinaryArchive, official: DataFile, compact: DataFile, pickled: str) -> DatasetInfo:
     return DatasetInfo(
         name=f"cifar{classes}",
+        place=30,
         title=f"CIFAR-{classes} photographs",
         rows=60_000,
         columns=_PIXELS,
@@ -149,3 +151,6 @@ CIFAR100 = _info(
     ),
     pickled="cifar-100-python",
 )
+
+register(CIFAR10)
+register(CIFAR100)

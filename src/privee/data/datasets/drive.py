@@ -12,6 +12,7 @@ import pyarrow.csv as arrow_csv
 from privee.data.datasets.base import Parts, one_feature_each
 from privee.data.datasets.info import DataFile, DatasetInfo, Layout
 from privee.data.datasets.prepare import scale_to_unit, stratified_split
+from privee.data.datasets.registry import register
 
 _NAME = "Sensorless_drive_diagnosis.txt"
 _COLUMNS = 48
@@ -43,6 +44,7 @@ def read(contents: Mapping[str, bytes], seed: int) -> Parts:
 
 DRIVE = DatasetInfo(
     name="drive",
+    place=40,
     title="Sensorless Drive Diagnosis",
     rows=58_509,
     columns=_COLUMNS,
@@ -77,3 +79,5 @@ DRIVE = DatasetInfo(
         ),
     ),
 )
+
+register(DRIVE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,11 +13,10 @@ from privee.atomic import whole_file
 from privee.data.datasets.info import DataFile
 from privee.errors import PriveeError
 from privee.extras import needed
+from privee.progress import Progress
 
 CHUNK_BYTES = 1 << 16
 TIMEOUT_SECONDS = 30
-
-ProgressFunction = Callable[[int, int], object]
 
 
 def verified_bytes(path: Path, file: DataFile) -> bytes:
@@ -39,7 +38,7 @@ def verified_bytes(path: Path, file: DataFile) -> bytes:
     return contents
 
 
-def download_files(files: Sequence[DataFile], folder: Path, progress: ProgressFunction | None = None) -> None:
+def download_files(files: Sequence[DataFile], folder: Path, progress: Progress | None = None) -> None:
     """Download files into a folder; `progress` is called with bytes done and bytes in all."""
     size, before = sum(file.size for file in files), 0
     for file in files:
@@ -104,7 +103,7 @@ class _Bar:
 
     total = 0  # pooch sets it from the answer's header; the pinned sizes are used instead
 
-    def __init__(self, file: DataFile, before: int, size: int, tell: ProgressFunction | None) -> None:
+    def __init__(self, file: DataFile, before: int, size: int, tell: Progress | None) -> None:
         self._file, self._before, self._size, self._tell = file, before, size, tell
         self._done = self._sent = 0
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from privee.data.datasets.base import Parts
+from privee.registry import LAST
 
 Reader = Callable[[Mapping[str, bytes], int], Parts]
 """Turns the contents of a layout's files, by name, and a seed for the split into arrays."""
@@ -43,6 +44,7 @@ class DatasetInfo:
 
     Files are looked for in a folder itself and in those of `folders` below it. `pickled` names forms of the dataset
     that run code when they are read, and so never are. `picture` is (channels, height, width) if a row is one.
+    The lower its `place`, the earlier it stands in listings.
     """
 
     name: str
@@ -56,6 +58,7 @@ class DatasetInfo:
     folders: tuple[str, ...] = ()
     pickled: tuple[str, ...] = ()
     picture: tuple[int, int, int] | None = None
+    place: int = LAST
 
     @property
     def embedded(self) -> bool:

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privee.data.datasets.base import Dataset, Labels
-from privee.data.datasets.fetch import ProgressFunction, download_files, verified_bytes
+from privee.data.datasets.fetch import download_files, verified_bytes
 from privee.data.datasets.info import DatasetInfo, Layout
 from privee.data.datasets.registry import dataset_info
 from privee.errors import PriveeError
 from privee.extras import needed
+from privee.progress import Progress
 
 
 class Fetched(NamedTuple):
@@ -35,7 +36,7 @@ def load_dataset(
     data_dir: Path | None = None,
     fetch: bool = True,
     seed: int = 0,
-    progress: ProgressFunction | None = None,
+    progress: Progress | None = None,
 ) -> Dataset:
     """Read a dataset; every file is checked against its pinned checksum first.
 
@@ -60,7 +61,7 @@ def load_dataset(
     return Dataset(name=name, source=found.source, **parts._asdict())
 
 
-def fetch_dataset(name: str, *, data_dir: Path | None = None, progress: ProgressFunction | None = None) -> Fetched:
+def fetch_dataset(name: str, *, data_dir: Path | None = None, progress: Progress | None = None) -> Fetched:
     """Make sure that a dataset is here and unbroken; downloads it if it is not found."""
     info = dataset_info(name)
     found, status = locate(info, data_dir), "embedded" if info.embedded else "already here"
@@ -100,7 +101,7 @@ def _counted(data: Dataset) -> dict[str, Any]:
     }
 
 
-def _download(info: DatasetInfo, data_dir: Path | None, progress: ProgressFunction | None) -> Found:
+def _download(info: DatasetInfo, data_dir: Path | None, progress: Progress | None) -> FoundFiles:
     layout = info.layouts[0]
     if not layout.downloadable:
         raise PriveeError(absence(info, data_dir))
@@ -109,10 +110,10 @@ def _download(info: DatasetInfo, data_dir: Path | None, progress: ProgressFuncti
         download_files([file for file in layout.files if not (folder / file.name).is_file()], folder, progress)
     except PriveeError as error:
         raise PriveeError(f"{error}; try again later, or {by_hand(info, data_dir)}") from None
-    return Found(layout, tuple(folder / file.name for file in layout.files))
+    return FoundFiles(layout, tuple(folder / file.name for file in layout.files))
 
 
-def _contents(found: Found) -> dict[str, bytes]:
+def _contents(found: FoundFiles) -> dict[str, bytes]:
     pairs = zip(found.layout.files, found.paths, strict=True)
     return {file.name: verified_bytes(path, file) for file, path in pairs}
 
@@ -120,7 +121,7 @@ def _contents(found: Found) -> dict[str, bytes]:
 FOLDER_VARIABLE = "PRIVEE_DATA_DIR"
 
 
-class Found(NamedTuple):
+class FoundFiles(NamedTuple):
     """A layout whose files are all there, and where, in the order of `layout.files`."""
 
     layout: Layout
@@ -150,16 +151,16 @@ def search_folders(data_dir: Path | None = None) -> Iterator[Path]:
     yield cache_folder()
 
 
-def locate(info: DatasetInfo, data_dir: Path | None = None) -> Found | None:
+def locate(info: DatasetInfo, data_dir: Path | None = None) -> FoundFiles | None:
     """The first folder and layout that are complete; checksums are looked at when the files are read."""
     if info.embedded:
-        return Found(info.layouts[0], ())
+        return FoundFiles(info.layouts[0], ())
     for folder in search_folders(data_dir):
         for layout in info.layouts:
             paths = [_path(folder, info.folders, file.name) for file in layout.files]
             present = tuple(path for path in paths if path is not None)
             if len(present) == len(paths):
-                return Found(layout, present)
+                return FoundFiles(layout, present)
     return None
 
 

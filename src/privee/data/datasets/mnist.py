@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from privee.data.datasets.base import Features, Labels, Parts
 from privee.data.datasets.info import DataFile, DatasetInfo, Layout
 from privee.data.datasets.prepare import pictures_to_unit
+from privee.data.datasets.registry import register
 from privee.errors import PriveeError
 
 _URL = "https://storage.googleapis.com/cvdf-datasets/mnist/"
@@ -43,6 +44,7 @@ def _file(name: str, sha256: str, md5: str, size: int) -> DataFile:
 
 MNIST = DatasetInfo(
     name="mnist",
+    place=20,
     title="MNIST handwritten digits",
     rows=70_000,
     columns=784,
@@ -84,3 +86,5 @@ MNIST = DatasetInfo(
     ),
     picture=(1, 28, 28),
 )
+
+register(MNIST)

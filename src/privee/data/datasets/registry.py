@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from privee.data.datasets.info import DatasetInfo
-from privee.errors import PriveeError
+from privee.registry import Named
 
-_known: dict[str, DatasetInfo] = {}
+DATASETS: Named[DatasetInfo] = Named("dataset", ("privee.data.datasets",))
 
 
 def register(info: DatasetInfo) -> DatasetInfo:
     """Add a dataset under its `name`; refuses a name that is taken."""
-    if _known.setdefault(info.name, info) is not info:
-        raise PriveeError(f"a dataset called {info.name!r} exists already")
-    return info
+    return DATASETS.add(info.name, info)
 
 
 def known_datasets() -> dict[str, DatasetInfo]:
@@ -22,11 +20,9 @@ def known_datasets() -> dict[str, DatasetInfo]:
         >>> known_datasets()["adult"].columns
         14
     """
-    return dict(_known)
+    return DATASETS.known()
 
 
 def dataset_info(name: str) -> DatasetInfo:
     """What is known of one dataset."""
-    if name not in _known:
-        raise PriveeError(f"no dataset is called {name!r}; there are {', '.join(_known)}")
-    return _known[name]
+    return DATASETS.find(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 from pathlib import Path
 
-from privee.errors import PriveeError
+from privee.errors import PriveeError, SettingError
 
 SUFFIXES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".npy": "npy"}
 TABLES = ("csv", "parquet")
@@ -36,5 +36,5 @@ def existing_format(path: Path, among: Container[str] = TABLES) -> str:
 def delimiter_of(path: Path, given: str = "") -> str:
     """What parts the cells of a CSV file: what was asked for, a tab in .tsv, a comma otherwise."""
     if len(given) > 1:
-        raise PriveeError(f"the delimiter must be one character, got {given!r}")
+        raise SettingError(f"the delimiter must be one character, got {given!r}")
     return given or ("\t" if path.suffix.lower() == ".tsv" else ",")

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from privee.errors import PriveeError
+from privee.errors import PriveeError, SettingError
 
 VARIABLE = "PRIVEE_MAX_BYTES"
 CGROUP = Path("/sys/fs/cgroup/memory.max")
@@ -21,7 +21,7 @@ def most_bytes() -> int:
     given = os.environ.get(VARIABLE)
     if given is not None:
         if not (given.isascii() and given.isdigit() and int(given[:20])):
-            raise PriveeError(f"{VARIABLE} must be a whole number of bytes, such as 8000000000")
+            raise SettingError(f"{VARIABLE} must be a whole number of bytes, such as 8000000000")
         return int(given)
     return min(_memory(), default=UNKNOWN) // 2
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,10 @@ from privee.data.score_files import Block, Reader, open_reader, open_writer
 from privee.data.score_files.open_files import FORMATS
 from privee.defenses import Defense
 from privee.errors import PriveeError, ScoreError
+from privee.progress import Progress
 from privee.randomness import Draws
 from privee.scores.forms import Floats
 from privee.theory import rows_in_order
-
-Progress = Callable[[int, int], None]
 
 
 @dataclasses.dataclass

@@ -12,8 +12,9 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from privee.federation.errors import FrameError, SiteError, SiteLostError, StoppedError
-from privee.federation.wire.frames import Content, Failure, Frame, Note, decode, encode
+from privee.errors import FrameError
+from privee.federation.errors import SiteError, SiteLostError, StoppedError
+from privee.federation.wire.frames import Content, Frame, Note, SiteFailure, decode, encode
 from privee.federation.wire.reply_checks import ReplyChecks
 from privee.federation.wire.tensors import Packing
 from privee.vfl.messages import Logits, Message, Work, WorkAndLogits
@@ -50,7 +51,7 @@ class Exchange:
         """Send each named site its message and return their replies."""
         replies: dict[str, Message] = {}
         for site, reply in self.talk(requests, self._patience).items():
-            if isinstance(reply, Note | Failure):
+            if isinstance(reply, Note | SiteFailure):
                 raise SiteError(f"site {site} answered a training step with a note")
             if self.fitting is not None:
                 self.fitting.check(site, requests[site], reply)
@@ -89,7 +90,7 @@ class Exchange:
         return replies
 
     def _content(self, site: str, frame: Frame) -> Content:
-        if isinstance(frame.content, Failure):
+        if isinstance(frame.content, SiteFailure):
             raise SiteError(f"site {site}: {frame.content.words}")
         if frame.session != self._session or frame.step != self._steps[site]:
             raise SiteError(f"site {site} answered another message")

@@ -22,16 +22,16 @@ from privee.federation.wire.frames import Note
 from privee.federation.wire.reply_checks import ReplyChecks, classes_of, column_of, counts_of, files_of
 from privee.version import __version__
 from privee.vfl.coordinator import Coordinator
-from privee.vfl.experiment import Outcome
+from privee.vfl.experiment import TrainingOutcome
 from privee.vfl.joint_data import Rows, split_rows
 from privee.vfl.joint_model import COORDINATOR
 from privee.vfl.learner import Learner
 from privee.vfl.messages import Report
-from privee.vfl.models import EMBEDDING, SumTop, architecture
+from privee.vfl.models import architecture
 from privee.vfl.run_format import WEIGHTS, run_config, write_config
 from privee.vfl.runs import RunFolder
 from privee.vfl.seeds import build
-from privee.vfl.training import OnStep, Progress, train
+from privee.vfl.training import OnStep, TrainingState, train
 
 OnPhase = Callable[[str], None]
 
@@ -43,7 +43,7 @@ def coordinate(
     *,
     on_phase: OnPhase = lambda phase: None,
     on_step: OnStep = lambda *_: None,
-) -> Outcome:
+) -> TrainingOutcome:
     """Align, train, evaluate and finish; each role's files are written where that role is.
 
     Args:
@@ -73,7 +73,7 @@ def coordinate(
     reports = [coordinator.evaluate(torch.from_numpy(part)) for part in (train_rows, test_rows)]
     run.log({"epoch": progress.epoch, "final": True, "train": _plain(reports[0]), "test": _plain(reports[1])})
     keeper.finish(learners)
-    return Outcome(job.run, progress.epoch, *reports)
+    return TrainingOutcome(job.run, progress.epoch, *reports)
 
 
 def _hello(job: JobSettings, exchange: Exchange) -> dict[str, Note]:
@@ -126,10 +126,10 @@ def _config(
 
 
 def _coordinator(job: JobSettings, exchange: Exchange, n_classes: int) -> Coordinator:
-    _, make_top = architecture(job.model)
-    top = build(job.training.seed, COORDINATOR, lambda: make_top(len(job.parties), n_classes))
+    model = architecture(job.model)
+    top = build(job.training.seed, COORDINATOR, lambda: model.top(len(job.parties), n_classes))
     if exchange.fitting is None:
-        exchange.fitting = ReplyChecks(n_classes if isinstance(top, SumTop) else EMBEDDING)
+        exchange.fitting = ReplyChecks(model.width(n_classes))
     return Coordinator(top, exchange, job.parties, job.active)
 
 
@@ -159,12 +159,12 @@ class FederatedKeeper:
     def __init__(self, run: CoordinatorFolder, exchange: Exchange, job: JobSettings) -> None:
         self._run, self._exchange, self._job = run, exchange, job
 
-    def save(self, progress: Progress, learners: dict[str, Learner], *, best: bool) -> None:
+    def save(self, progress: TrainingState, learners: dict[str, Learner], *, best: bool) -> None:
         """Keep a checkpoint at every role."""
         self._tell("save", epoch=progress.epoch, best=best)
         self._run.save(progress, learners, best=best)
 
-    def restore(self, learners: dict[str, Learner]) -> Progress | None:
+    def restore(self, learners: dict[str, Learner]) -> TrainingState | None:
         """Put the last checkpoint back at every role, if there is one."""
         progress = self._run.restore(learners)
         if progress is not None:
@@ -173,7 +173,7 @@ class FederatedKeeper:
 
     def restore_best(self, learners: dict[str, Learner]) -> None:
         """Put the weights of the best epoch back at every role."""
-        progress = Progress.from_dict(read_json(self._run.path / "checkpoint" / "progress.json"))
+        progress = TrainingState.from_dict(read_json(self._run.path / "checkpoint" / "progress.json"))
         self._tell("best", epoch=progress.best_epoch)
         self._run.restore_best(learners)
 

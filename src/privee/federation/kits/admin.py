@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from privee.atomic import read_json
-from privee.errors import PriveeError
+from privee.errors import PriveeError, UnavailableError
 from privee.federation.coordinator.controller import PROGRESS, RESULT
 from privee.federation.kits.project import ADMIN, Project
 
@@ -130,7 +130,7 @@ def admin_of(project: Project, seconds: float, on_wait: Callable[[], None] = lam
         except Exception as error:  # NVFlare raises many kinds
             if time.monotonic() > end:
                 why = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
-                raise PriveeError(f"the server {project.server}:{project.port} cannot be reached: {why}") from None
+                raise UnavailableError(f"the server {project.server}:{project.port} cannot be reached: {why}") from None
             on_wait()
             time.sleep(EVERY)
     admin = Admin(session, f"{project.server}:{project.port}")

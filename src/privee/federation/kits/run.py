@@ -20,7 +20,7 @@ from privee.federation.kits.policy import write_job
 from privee.federation.kits.project import Project
 from privee.federation.kits.simulator import assemble, outcome_of, refuse_taken
 from privee.federation.settings import JobSettings
-from privee.vfl.experiment import Outcome
+from privee.vfl.experiment import TrainingOutcome
 from privee.vfl.joint_model import COORDINATOR
 
 OnState = Callable[[Mapping[str, Any]], None]
@@ -50,7 +50,7 @@ def run_project(
     patience: JobTimeouts | None = None,
     parts: Mapping[str, Path] | None = None,
     on_state: OnState = lambda state: None,
-) -> Outcome:
+) -> TrainingOutcome:
     """Run the project's job and write its run folder.
 
     The name of `out` is the run's name at every site: after a failure the same call goes on from the last checkpoint,

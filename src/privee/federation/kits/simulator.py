@@ -17,10 +17,10 @@ from typing import Any
 
 from privee.atomic import read_json
 from privee.errors import PriveeError
-from privee.federation.kits.child import Child
 from privee.federation.kits.policy import close_simulator, write_job
 from privee.federation.settings import JobSettings, SiteSettings
-from privee.vfl.experiment import Outcome
+from privee.processes import ChildProcess
+from privee.vfl.experiment import TrainingOutcome
 from privee.vfl.joint_model import COORDINATOR
 from privee.vfl.messages import Report
 from privee.vfl.run_format import CONFIG, METRICS
@@ -36,7 +36,7 @@ def simulate(
     sites: Mapping[str, SiteSettings] | None = None,
     *,
     on_state: OnState = lambda state: None,
-) -> Outcome:
+) -> TrainingOutcome:
     """Run a job and write its run folder; after an interruption the same call goes on.
 
     Args:
@@ -56,10 +56,10 @@ def simulate(
     return outcome_of(state, out)
 
 
-def outcome_of(state: Mapping[str, Any], out: Path) -> Outcome:
+def outcome_of(state: Mapping[str, Any], out: Path) -> TrainingOutcome:
     """The outcome as the coordinator put it on its board."""
     found = state["outcome"]
-    return Outcome(str(out), found["epochs"], Report(**found["train"]), Report(**found["test"]))
+    return TrainingOutcome(str(out), found["epochs"], Report(**found["train"]), Report(**found["test"]))
 
 
 def _prepare(workspace: Path, job: JobSettings, sites: Mapping[str, SiteSettings], parts: Path) -> None:
@@ -78,7 +78,7 @@ def _followed(workspace: Path, job: JobSettings, board: Path, on_state: OnState)
     log = workspace / "simulator.log"
     command = [sys.executable, "-m", "nvflare.cli", "simulator", str(workspace / "job")]
     command += ["-w", str(workspace / "simulator"), "-c", ",".join(job.parties), "-t", str(len(job.parties))]
-    child = Child(command, log, {"OMP_NUM_THREADS": "1"})
+    child = ChildProcess(command, log, {"OMP_NUM_THREADS": "1"})
     try:
         while child.wait(EVERY) is None:
             if board.exists():

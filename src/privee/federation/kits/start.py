@@ -14,7 +14,6 @@ import contextlib
 import fcntl
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,10 +23,10 @@ from privee.atomic import read_json, write_json
 from privee.data.tables import read_party_table
 from privee.errors import PriveeError
 from privee.federation.kits.admin import admin_of
-from privee.federation.kits.child import Child
 from privee.federation.kits.policy import refuse_open
 from privee.federation.kits.project import Project
 from privee.federation.settings import SiteSettings
+from privee.processes import ChildProcess
 
 
 def prepare_kit(kit: Path) -> str:
@@ -69,11 +68,11 @@ def start_command(kit: Path) -> tuple[list[str], dict[str, str]]:
     return ["/bin/bash", str(script), "--once"], {"PATH": path}
 
 
-def start_kit(kit: Path, log: Path) -> Child:
+def start_kit(kit: Path, log: Path) -> ChildProcess:
     """A server or a site in a process of its own."""
     prepare_kit(kit)
     command, env = start_command(kit)
-    return Child(command, log, env | {"OMP_NUM_THREADS": "1"})
+    return ChildProcess(command, log, env | {"OMP_NUM_THREADS": "1"})
 
 
 def _own_stores(kit: Path) -> None:
@@ -99,13 +98,13 @@ def serve_kit(kit: Path) -> int:
     lock = _locked(kit)
     for which in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(which, _interrupt)
-    process = subprocess.Popen(  # noqa: S603 (NVFlare's own script, from the kit)
-        command, env=os.environ | env, start_new_session=True, pass_fds=[lock.fileno()]
-    )
+    process = ChildProcess(command, None, env, pass_fds=[lock.fileno()])
     try:
-        return process.wait()
+        return process.wait() or 0
     except KeyboardInterrupt:
-        _end_all(process)
+        for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(which, signal.SIG_IGN)  # the second Ctrl-C comes too late to matter
+        process.end_tree(STOP_SECONDS)
         return 0
 
 
@@ -124,32 +123,14 @@ def _interrupt(*_: Any) -> None:
     raise KeyboardInterrupt
 
 
-def _end_all(process: subprocess.Popen[bytes]) -> None:
-    """Ask a process and those it started to end, and insist after a while."""
-    import psutil  # type: ignore[import-untyped]
-
-    for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(which, signal.SIG_IGN)  # the second Ctrl-C comes too late to matter
-    with contextlib.suppress(psutil.NoSuchProcess):
-        own = psutil.Process(process.pid)
-        everybody = [*own.children(recursive=True), own]
-        for one in everybody:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                one.terminate()
-        for left in psutil.wait_procs(everybody, timeout=STOP_SECONDS)[1]:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                left.kill()
-    process.wait()
-
-
 SERVER_SECONDS = 120.0
 
 
 @contextlib.contextmanager
-def local_kits(project: Project) -> Iterator[dict[str, Child]]:
+def local_kits(project: Project) -> Iterator[dict[str, ChildProcess]]:
     """Start the server's and all sites' kits, and stop them at the end."""
     names = (project.server, *project.job.parties)
-    children: dict[str, Child] = {}
+    children: dict[str, ChildProcess] = {}
     try:
         for name in names:
             children[name] = start_kit(project.kit(name), project.kit(name) / "process.log")

@@ -25,7 +25,7 @@ from nvflare.apis.workspace import Workspace
 from privee.errors import PriveeError
 from privee.federation.settings import SiteSettings
 from privee.federation.site.site import Site
-from privee.federation.wire.frames import Content, Failure, Frame, decode, encode
+from privee.federation.wire.frames import Content, Frame, SiteFailure, decode, encode
 from privee.federation.wire.guard import refuse_strangers
 from privee.federation.wire.nvflare_cells import answer_on, be_prompt, session_of
 from privee.federation.wire.tensors import Packing
@@ -81,14 +81,14 @@ class NumberedReplies:
         try:
             frame = decode(data)
         except PriveeError as error:
-            return self._encoded(0, Failure(str(error)))
+            return self._encoded(0, SiteFailure(str(error)))
         with self._lock:
             if frame.session != self._session:
-                return self._encoded(frame.step, Failure("this message belongs to another job"))
+                return self._encoded(frame.step, SiteFailure("this message belongs to another job"))
             if frame.step == self._last and bytes(data) == self._request:
                 return self._reply
             if frame.step != self._last + 1:
-                return self._encoded(frame.step, Failure(f"step {frame.step} is out of turn after {self._last}"))
+                return self._encoded(frame.step, SiteFailure(f"step {frame.step} is out of turn after {self._last}"))
             self._last, self._request = frame.step, bytes(data)
             self._reply = self._work(frame)
             return self._reply
@@ -99,10 +99,10 @@ class NumberedReplies:
             reply = self._handle(frame.content)
             return self._encoded(frame.step, reply, started)
         except PriveeError as error:
-            return self._encoded(frame.step, Failure(str(error)))
+            return self._encoded(frame.step, SiteFailure(str(error)))
         except Exception as error:  # a bug: its kind may be told, its text could hold data and stays here
             logging.getLogger(__name__).exception("step %d failed", frame.step)
-            return self._encoded(frame.step, Failure(f"failed with {type(error).__name__}; see the site's log"))
+            return self._encoded(frame.step, SiteFailure(f"failed with {type(error).__name__}; see the site's log"))
 
     def _encoded(self, step: int, content: Content, started: float | None = None) -> bytes:
         busy = 0 if started is None else round(1e6 * (time.perf_counter() - started))

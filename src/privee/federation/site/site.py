@@ -13,7 +13,7 @@ from privee.errors import PriveeError
 from privee.federation.settings import JobSettings, SiteSettings
 from privee.federation.site.own_columns import SiteAlignment, SiteData, from_named, from_table, own_table
 from privee.federation.site.site_store import SiteStore
-from privee.federation.wire.frames import Content, Failure, Note
+from privee.federation.wire.frames import Content, Note, SiteFailure
 from privee.federation.wire.reply_checks import MAX_CLASSES
 from privee.federation.wire.tensors import Packing
 from privee.version import __version__
@@ -50,7 +50,7 @@ class Site:
 
     def handle(self, content: Content) -> Content:
         """Answer one message of the coordinator."""
-        if isinstance(content, Failure):
+        if isinstance(content, SiteFailure):
             raise PriveeError("a site takes no failures")
         if not isinstance(content, Note):
             self._check_rows(content)
@@ -134,7 +134,7 @@ class Site:
     def _build(self, note: Note) -> Note:
         job, data = self.job, self.data
         self._n_classes = n_classes(note.values["n_classes"], data.classes)
-        bottom, _ = architecture(job.model)
+        bottom = architecture(job.model).bottom
         shape = data.columns.shape[1:]
         seed_everything(job.training.seed)
         model = build(job.training.seed, self.name, lambda: bottom(shape, self._n_classes))

@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from privee.federation.errors import FrameError
-from privee.federation.wire.tensors import Packing, Reader, pack_floats, pack_rows, unpack_floats, unpack_rows
+from privee.errors import FrameError
+from privee.federation.wire.tensors import ByteReader, Packing, pack_floats, pack_rows, unpack_floats, unpack_rows
 from privee.vfl.messages import (
     Embedding,
     EmbeddingAndGradient,
@@ -41,7 +41,7 @@ def _write_work(work: Work, packing: Packing) -> list[bytes]:
     return [*flags, *pack_rows(work.rows), *pack_floats(work.gradient, packing)]
 
 
-def _read_work(reader: Reader) -> Work:
+def _read_work(reader: ByteReader) -> Work:
     train, ahead, rows = _flag(reader), _flag(reader), unpack_rows(reader)
     return Work(unpack_floats(reader), rows, train, ahead)
 
@@ -50,7 +50,7 @@ def _write_embedding(embedding: Embedding, packing: Packing) -> list[bytes]:
     return pack_floats(embedding.values, packing)
 
 
-def _read_embedding(reader: Reader) -> Embedding:
+def _read_embedding(reader: ByteReader) -> Embedding:
     return Embedding(unpack_floats(reader))
 
 
@@ -58,7 +58,7 @@ def _write_logits(logits: Logits, packing: Packing) -> list[bytes]:
     return [_FLAG.pack(logits.train), *pack_rows(logits.rows), *pack_floats(logits.values)]
 
 
-def _read_logits(reader: Reader) -> Logits:
+def _read_logits(reader: ByteReader) -> Logits:
     train, rows, values = _flag(reader), unpack_rows(reader), unpack_floats(reader)
     if rows is None or values is None or values.ndim != 2 or len(values) != len(rows):
         raise FrameError("logits need one row of numbers for each row number")
@@ -69,7 +69,7 @@ def _write_gradient(gradient: LogitGradient, packing: Packing) -> list[bytes]:
     return pack_floats(gradient.values)
 
 
-def _read_gradient(reader: Reader) -> LogitGradient:
+def _read_gradient(reader: ByteReader) -> LogitGradient:
     return LogitGradient(unpack_floats(reader))
 
 
@@ -77,7 +77,7 @@ def _write_report(report: Report, packing: Packing) -> list[bytes]:
     return [_REPORT.pack(report.loss, report.accuracy, report.rows)]
 
 
-def _read_report(reader: Reader) -> Report:
+def _read_report(reader: ByteReader) -> Report:
     loss, accuracy, rows = _REPORT.unpack(reader.take(_REPORT.size))
     if not (math.isfinite(loss) and 0 <= accuracy <= 1):
         raise FrameError("a report makes no sense; has the training run away?")
@@ -92,14 +92,14 @@ def _write_embedding_and_gradient(both: EmbeddingAndGradient, packing: Packing) 
     return [*_write_embedding(both.embedding, packing), *_write_gradient(both.gradient, packing)]
 
 
-def _flag(reader: Reader) -> bool:
+def _flag(reader: ByteReader) -> bool:
     (value,) = reader.unpack(_FLAG)
     if value > 1:
         raise FrameError("a yes or no is neither")
     return value == 1
 
 
-CODECS: dict[type, tuple[Writer, Callable[[Reader], Any]]] = {
+CODECS: dict[type, tuple[Writer, Callable[[ByteReader], Any]]] = {
     Work: (_write_work, _read_work),
     Embedding: (_write_embedding, _read_embedding),
     Logits: (_write_logits, _read_logits),
@@ -131,13 +131,13 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class SiteFailure:
     """A site's one-line reason why it did not do what it was asked."""
 
     words: str
 
 
-Content = Message | Note | Failure
+Content = Message | Note | SiteFailure
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ def decode(data: bytes | memoryview) -> Frame:
     """From bytes; whatever is not exactly one message is a FrameError."""
     if len(data) > MAX_BYTES:
         raise FrameError(f"a message of {len(data):,} bytes is too long")
-    reader = Reader(data)
+    reader = ByteReader(data)
     magic, kind, busy, session, step = _HEAD.unpack(reader.take(_HEAD.size))
     if magic != MAGIC or kind >= len(_KINDS):
         raise FrameError("this is not a message of this version of privee")
@@ -181,7 +181,7 @@ def _write_note(note: Note, packing: Packing) -> list[bytes]:
     return [_LENGTH.pack(len(text)), text, note.body]
 
 
-def _read_note(reader: Reader) -> Note:
+def _read_note(reader: ByteReader) -> Note:
     (length,) = reader.unpack(_LENGTH)
     if length > MAX_JSON:
         raise FrameError(f"a note of {length:,} bytes is too long")
@@ -195,22 +195,22 @@ def _read_note(reader: Reader) -> Note:
     return Note(name, values, bytes(reader.rest()))
 
 
-def _read_failure(reader: Reader) -> Failure:
+def _read_failure(reader: ByteReader) -> SiteFailure:
     words = bytes(reader.rest()).decode(errors="replace")
-    return Failure(" ".join("".join(c if c.isprintable() else " " for c in words).split())[:MAX_WORDS])
+    return SiteFailure(" ".join("".join(c if c.isprintable() else " " for c in words).split())[:MAX_WORDS])
 
 
 def _refuse(_: str) -> NoReturn:
     raise ValueError
 
 
-def _write_failure(failure: Failure, packing: Packing) -> list[bytes]:
+def _write_failure(failure: SiteFailure, packing: Packing) -> list[bytes]:
     return [failure.words.encode(errors="replace")[: 4 * MAX_WORDS]]
 
 
-_ALL: dict[type, tuple[Writer, Callable[[Reader], Content]]] = CODECS | {
+_ALL: dict[type, tuple[Writer, Callable[[ByteReader], Content]]] = CODECS | {
     Note: (_write_note, _read_note),
-    Failure: (_write_failure, _read_failure),
+    SiteFailure: (_write_failure, _read_failure),
 }
 _KINDS = list(_ALL)
 _WRITERS, _READERS = zip(*_ALL.values(), strict=True)

@@ -13,8 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from privee.errors import PriveeError
-from privee.federation.errors import FrameError
+from privee.errors import FrameError, PriveeError
 
 MAX_SIDES, MAX_NUMBERS = 8, 1 << 30
 ABSENT, FLOAT32, FLOAT64, ROWS, HALF, BYTE = range(6)
@@ -30,7 +29,7 @@ class Packing(StrEnum):
     INT8 = "int8"
 
 
-class Reader:
+class ByteReader:
     """Takes parts off the front of a message and notices when there are too few or too many bytes."""
 
     def __init__(self, data: bytes | memoryview) -> None:
@@ -75,7 +74,7 @@ def pack_floats(tensor: Tensor | None, packing: Packing = Packing.EXACT) -> list
     return [*_head(code, values), np.ascontiguousarray(values, dtype=_EXACT[code]).tobytes()]
 
 
-def unpack_floats(reader: Reader) -> Tensor | None:
+def unpack_floats(reader: ByteReader) -> Tensor | None:
     """The inverse of `pack_floats`; reduced numbers come back as float32."""
     code, sides = reader.unpack(_HEAD)
     if code == ABSENT and sides == 0:
@@ -88,7 +87,7 @@ def unpack_floats(reader: Reader) -> Tensor | None:
     return torch.from_numpy(values.reshape(shape))
 
 
-def _values(reader: Reader, code: int, shape: tuple[int, ...]) -> np.ndarray:
+def _values(reader: ByteReader, code: int, shape: tuple[int, ...]) -> np.ndarray:
     count = math.prod(shape)
     if code in _EXACT:
         return _numbers(reader, _EXACT[code], count)
@@ -111,7 +110,7 @@ def pack_rows(rows: Tensor | None) -> list[bytes]:
     return [*_head(ROWS, numbers), numbers.astype("<u4").tobytes()]
 
 
-def unpack_rows(reader: Reader) -> Tensor | None:
+def unpack_rows(reader: ByteReader) -> Tensor | None:
     """The inverse of `pack_rows`."""
     code, sides = reader.unpack(_HEAD)
     if code == ABSENT and sides == 0:
@@ -144,7 +143,7 @@ def _byte(values: np.ndarray) -> list[bytes]:
     return [scales.astype("<f4").tobytes(), np.rint(flat / scales[:, None]).astype("<i1").tobytes()]
 
 
-def _shape(reader: Reader, sides: int) -> tuple[int, ...]:
+def _shape(reader: ByteReader, sides: int) -> tuple[int, ...]:
     if sides > MAX_SIDES:
         raise FrameError(f"a tensor has more than {MAX_SIDES} sides")
     shape = tuple(reader.unpack(_SIDE)[0] for _ in range(sides))
@@ -153,7 +152,7 @@ def _shape(reader: Reader, sides: int) -> tuple[int, ...]:
     return shape
 
 
-def _numbers(reader: Reader, kind: str, count: int) -> np.ndarray:
+def _numbers(reader: ByteReader, kind: str, count: int) -> np.ndarray:
     """So many numbers, as an array of one's own."""
     dtype = np.dtype(kind)
     return np.frombuffer(reader.take(count * dtype.itemsize), dtype=dtype).astype(dtype.newbyteorder("="))

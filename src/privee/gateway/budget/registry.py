@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from privee.defenses import Defense
@@ -11,30 +11,36 @@ from privee.gateway.budget.base import BudgetPolicy, Option
 from privee.gateway.budget.price import Price
 from privee.registry import Registry
 
-POLICIES: Registry[BudgetPolicy] = Registry("budget policy")
+POLICIES: Registry[BudgetPolicy] = Registry("budget policy", ("privee.gateway.budget",))
 Policy = TypeVar("Policy", bound=BudgetPolicy)
 
 
 def register(cls: type[Policy]) -> type[Policy]:
-    """Add a policy; refuses a name or an option that is taken, and a sum that the ledger does not store."""
-    others = {option.name: held for held in known_policies() if held is not cls for option in held.options}
-    for option in cls.options:
-        if option.name in others:
-            raise SettingError(f"{others[option.name].name} and {cls.name} both have an option {option.name!r}")
+    """Add a policy; refuses a name that is taken, and a sum that the ledger does not store."""
     if cls.counter not in Price._fields:
         raise SettingError(f"{cls.name} counts {cls.counter!r}; the ledger stores {', '.join(Price._fields)}")
-    POLICIES.register(cls)
-    return cls
+    return POLICIES.register(cls)
 
 
 def known_policies() -> list[type[BudgetPolicy]]:
     """All policies, in the order of their places."""
-    return sorted(POLICIES.known().values(), key=lambda cls: (cls.place, cls.name))
+    return list(POLICIES.known().values())
 
 
 def budget_options() -> list[Option]:
     """What can be set of all policies."""
-    return [option for cls in known_policies() for option in cls.options]
+    return options_of(known_policies())
+
+
+def options_of(policies: Iterable[type[BudgetPolicy]]) -> list[Option]:
+    """What can be set of these policies; refuses an option that two of them have."""
+    found: dict[str, tuple[str, Option]] = {}
+    for cls in policies:
+        for option in cls.options:
+            other, held = found.setdefault(option.name, (cls.name, option))
+            if held is not option:
+                raise SettingError(f"{other} and {cls.name} both have an option {option.name!r}")
+    return [option for _, option in found.values()]
 
 
 def wanted_policies(given: Mapping[str, Any], defense: Defense, n_classes: int) -> tuple[BudgetPolicy, ...]:

@@ -21,14 +21,14 @@ from privee.party.errors import PartyError
 Floats = NDArray[np.float32]
 
 
-class Answer(NamedTuple):
+class BatchAnswer(NamedTuple):
     """One embedding per entity, and the places of entities the party does not know."""
 
     embeddings: Floats
     unknown: tuple[int, ...]
 
 
-Send = Callable[[tuple[str, ...], Floats | None, float], Awaitable[Answer]]
+Send = Callable[[tuple[str, ...], Floats | None, float], Awaitable[BatchAnswer]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Item:
     entities: Sequence[str]
     columns: Floats | None
     expires: float
-    answer: asyncio.Future[Answer]
+    answer: asyncio.Future[BatchAnswer]
 
 
 class Batcher:
@@ -50,7 +50,7 @@ class Batcher:
         self._waiting: tuple[deque[Item], deque[Item]] = (deque(), deque())
         self._calls: dict[asyncio.Task[None], list[Item]] = {}
 
-    async def ask(self, entities: Sequence[str], columns: Floats | None, expires: float, largest: int) -> Answer:
+    async def ask(self, entities: Sequence[str], columns: Floats | None, expires: float, largest: int) -> BatchAnswer:
         """Embeddings for these entities, at most `largest` in one call; the caller stops waiting at `expires`."""
         loop = asyncio.get_running_loop()
         starts = range(0, len(entities), largest)
@@ -138,20 +138,20 @@ def _merged(items: list[Item]) -> tuple[tuple[str, ...], Floats | None, list[NDA
     return tuple(once), None, places
 
 
-def _share(answer: Answer, rows: NDArray[np.int64]) -> Answer:
+def _share(answer: BatchAnswer, rows: NDArray[np.int64]) -> BatchAnswer:
     """One item's rows of a call's answer."""
     unknown: tuple[int, ...] = ()
     if answer.unknown:
         unknown = tuple(np.flatnonzero(np.isin(rows, answer.unknown)).tolist())
-    return Answer(answer.embeddings[rows], unknown)
+    return BatchAnswer(answer.embeddings[rows], unknown)
 
 
-def _joined(answers: Sequence[Answer], starts: Iterable[int]) -> Answer:
+def _joined(answers: Sequence[BatchAnswer], starts: Iterable[int]) -> BatchAnswer:
     """The parts of a large request together again."""
     if len(answers) == 1:
         return answers[0]
     unknown = tuple(start + place for start, answer in zip(starts, answers, strict=True) for place in answer.unknown)
-    return Answer(np.concatenate([answer.embeddings for answer in answers]), unknown)
+    return BatchAnswer(np.concatenate([answer.embeddings for answer in answers]), unknown)
 
 
 def _fail(items: Iterable[Item], error: Exception) -> None:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from grpc import StatusCode, aio
 
-from privee.errors import PriveeError, SettingError
-from privee.gateway.channel.batching import Answer, Batcher, Floats
+from privee.errors import FrameError, PriveeError, SettingError
+from privee.gateway.channel.batching import BatchAnswer, Batcher, Floats
 from privee.net import Address
-from privee.party.errors import Kind, PartyError
+from privee.party.errors import Kind, PartyError, PartyUnavailableError, party_error
 from privee.party.wire import (
     ABOUT,
     BAD_COLUMNS,
@@ -27,7 +27,6 @@ from privee.party.wire import (
     About,
     EmbedReply,
     EmbedRequest,
-    FrameError,
     channel_credentials,
 )
 from privee.pki.identity import Identity, party_name
@@ -61,7 +60,7 @@ class PartyConnection:
         """Numbers in a row of the party's columns; None before the first contact."""
         return None if self._about is None else self._about.features
 
-    async def embeddings(self, entities: tuple[str, ...], columns: Floats | None, expires: float) -> Answer:
+    async def embeddings(self, entities: tuple[str, ...], columns: Floats | None, expires: float) -> BatchAnswer:
         """Embeddings for these entities, by `expires` in the event loop's time."""
         try:
             async with asyncio.timeout_at(expires):
@@ -126,7 +125,7 @@ class PartyConnection:
             raise PriveeError(f"columns must have {about.features} features, those of the active party, encoded")
         return max(1, min(self._max_batch, MAX_BYTES // 2 // (4 * about.features)))
 
-    async def _send(self, entities: tuple[str, ...], columns: Floats | None, expires: float) -> Answer:
+    async def _send(self, entities: tuple[str, ...], columns: Floats | None, expires: float) -> BatchAnswer:
         """One call for embeddings, its answer checked."""
         frame = await self._call(EMBED, EmbedRequest(entities, columns).encode(), expires)
         try:
@@ -137,7 +136,7 @@ class PartyConnection:
         if about is None or reply.weights != about.weights or reply.embeddings.shape[1] != about.width:
             self._about = None  # it was restarted with something else: the next request makes contact anew
             raise self._error("mismatch", "answers with other weights than before; ask again")
-        return Answer(reply.embeddings, reply.unknown)
+        return BatchAnswer(reply.embeddings, reply.unknown)
 
     async def _call(self, method: str, frame: bytes, expires: float) -> bytes:
         """One call, made again if there was no connection."""
@@ -178,7 +177,7 @@ class PartyConnection:
         return self._error("unreachable", "is not asked any more: the gateway stops")
 
     def _error(self, kind: Kind, words: str) -> PartyError:
-        return PartyError(self.name, kind, words)
+        return party_error(self.name, kind, words)
 
 
 # gRPC has no code of its own for a certificate that is not accepted.
@@ -204,13 +203,13 @@ def failure_of(party: str, code: StatusCode, details: str, patience: PartyTimeou
     if code is StatusCode.UNAVAILABLE and _CERTIFICATE.search(details):
         return PartyError(party, "refused", "has not shown a certificate of its own name and of the same CA")
     if code in _BY_CODE:
-        return PartyError(party, *_BY_CODE[code])
+        return party_error(party, *_BY_CODE[code])
     return PartyError(party, "refused", _BY_WORD.get(details, "could not do the work; see its log"))
 
 
 def late(party: str, patience: PartyTimeouts) -> PartyError:
     """It did not answer in time."""
-    return PartyError(party, "deadline", f"did not answer in {patience.deadline:.1f} s")
+    return PartyUnavailableError(party, "deadline", f"did not answer in {patience.deadline:.1f} s")
 
 
 @dataclass(frozen=True)

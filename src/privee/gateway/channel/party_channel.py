@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from privee.errors import PriveeError, SettingError
-from privee.gateway.channel.batching import Answer, Floats
+from privee.gateway.channel.batching import BatchAnswer, Floats
 from privee.gateway.channel.connection import PartyConnection, PartyTimeouts
 from privee.net import Address, require_loopback
 from privee.party.errors import PartyError
@@ -140,7 +140,7 @@ class PartyChannel:
         return PartyHealth(True, time.perf_counter() - started, **facts)
 
 
-def _known(party: str, answer: Answer | BaseException) -> np.ndarray:
+def _known(party: str, answer: BatchAnswer | BaseException) -> np.ndarray:
     """The embeddings, if there are all of them."""
     if isinstance(answer, BaseException):
         raise answer

@@ -16,7 +16,7 @@ from limits.strategies import FixedWindowRateLimiter, MovingWindowRateLimiter
 from starlette.types import Scope
 
 from privee.gateway.http.problems import Denied
-from privee.gateway.ledger.api_keys import KeyRecord, Keys
+from privee.gateway.ledger.api_keys import KeyRecord, KeyStore
 from privee.gateway.ledger.database import LedgerUnavailable
 
 REMEMBERED_SECONDS = 1.0
@@ -30,7 +30,7 @@ bearer = HTTPBearer(auto_error=False, description="An API key of `privee keys cr
 class Access:
     """Finds keys and counts their requests."""
 
-    def __init__(self, keys: Keys, read: Callable[..., Awaitable[KeyRecord | None]], *, unknown: str) -> None:
+    def __init__(self, keys: KeyStore, read: Callable[..., Awaitable[KeyRecord | None]], *, unknown: str) -> None:
         self._keys, self._read = keys, read
         self._limiter = MovingWindowRateLimiter(MemoryStorage())
         self._unknown, self._strangers = parse_many(unknown), FixedWindowRateLimiter(MemoryStorage())
@@ -125,5 +125,5 @@ def allow(record: KeyRecord, *roles: str) -> None:
 
 def allow_model(record: KeyRecord, model: str) -> None:
     """Refuse models that the key is not scoped to."""
-    if "*" not in record.scopes and model not in record.scopes:
+    if not record.covers(model):
         raise Denied(403, "not-allowed", "this key is not for this model")

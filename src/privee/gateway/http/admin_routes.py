@@ -48,7 +48,7 @@ class QuotaWishes(Strict):
     share: float | Literal["none"] | None = None
 
 
-class NewKey(Strict):
+class KeyRequest(Strict):
     """Whose key, and what for."""
 
     name: Short
@@ -95,7 +95,7 @@ async def list_keys(request: Request) -> list[dict[str, Any]]:
 
 
 @router.post("/keys", operation_id="create_key")
-async def create_key(request: Request, body: NewKey, key: Key) -> dict[str, Any]:
+async def create_key(request: Request, body: KeyRequest, key: Key) -> dict[str, Any]:
     """Make a key; its text is shown this once."""
     service: Service = request.app.state.service
     life = None if body.expires_days is None else body.expires_days * DAY

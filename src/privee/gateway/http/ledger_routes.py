@@ -12,11 +12,12 @@ from privee.gateway.http.access import Key, allow
 from privee.gateway.http.problems import DOCUMENTED, BoundedRoute
 from privee.gateway.http.protocol import Strict
 from privee.gateway.service import Service
+from privee.party.wire import MAX_ENTITY_BYTES
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
     status: DOCUMENTED[status] for status in (400, 401, 403, 408, 413, 429, 503)
 }
-EntityId = Annotated[str, Field(min_length=1, max_length=256)]
+EntityId = Annotated[str, Field(min_length=1, max_length=MAX_ENTITY_BYTES)]
 
 
 async def _auditor(key: Key) -> None:

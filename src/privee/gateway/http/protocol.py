@@ -11,8 +11,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, mo
 
 from privee.errors import PriveeError
 from privee.gateway.inference import Answer, Query
+from privee.party.wire import MAX_ENTITY_BYTES
 
-MAX_ID_BYTES = 256
 Text = Annotated[str, Field(max_length=128)]
 MOST_NAMES = 64
 
@@ -184,8 +184,8 @@ def _entity(value: Any, position: int, datatype: str) -> str:
         size = len(value.encode())
     except UnicodeEncodeError:
         raise PriveeError(f"the entity at position {position} is not Unicode text") from None
-    if not 0 < size <= MAX_ID_BYTES:
-        raise PriveeError(f"the entity at position {position} is empty, or longer than {MAX_ID_BYTES} bytes")
+    if not 0 < size <= MAX_ENTITY_BYTES:
+        raise PriveeError(f"the entity at position {position} is empty, or longer than {MAX_ENTITY_BYTES} bytes")
     return value
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import limits
 import sqlalchemy as sa
 
-from privee.errors import PriveeError
+from privee.errors import PriveeError, SettingError
 from privee.gateway.ledger.audit_chain import REASON, append, check_text
 from privee.gateway.ledger.clock import SteadyClock
 from privee.gateway.ledger.database import clear_errors
@@ -43,9 +43,9 @@ class KeyRecord(NamedTuple):
     revoked_at: int | None
     quotas: Quotas = UNLIMITED
 
-    def may_ask(self, model: str) -> bool:
-        """Whether this key is for predictions of that model."""
-        return self.role == "consumer" and not {model, EVERY_MODEL}.isdisjoint(self.scopes)
+    def covers(self, model: str) -> bool:
+        """Whether that model is among those this key is for; what its role may do is asked beside it."""
+        return not {model, EVERY_MODEL}.isdisjoint(self.scopes)
 
     def state(self, now: float) -> Literal["active", "expired", "revoked"]:
         """Only an active key is found."""
@@ -58,7 +58,7 @@ class KeyRecord(NamedTuple):
         return self._asdict() | {"scopes": list(self.scopes), "quotas": self.quotas.as_dict()}
 
 
-class NewKey(NamedTuple):
+class IssuedKey(NamedTuple):
     """A key that was just made. `text` is what its owner sends, and is to be had only now."""
 
     record: KeyRecord
@@ -91,9 +91,9 @@ class Wanted:
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
-            raise PriveeError(f"a key's role must be one of {', '.join(ROLES)}")
+            raise SettingError(f"a key's role must be one of {', '.join(ROLES)}")
         if self.expires_in is not None and not 0 < self.expires_in <= LONGEST_LIFE:
-            raise PriveeError("a key must expire between a second and a hundred years from now, or never")
+            raise SettingError("a key must expire between a second and a hundred years from now, or never")
         object.__setattr__(self, "name", check_text(self.name, "a key's name", NAME))
         object.__setattr__(self, "scopes", _check_scopes(self.role, self.scopes))
         object.__setattr__(self, "rate", check_rate(self.rate))
@@ -101,7 +101,7 @@ class Wanted:
             object.__setattr__(self, "quotas", default_quotas(self.role))
 
 
-class Keys:
+class KeyStore:
     """The keys of one ledger.
 
     Args:
@@ -124,7 +124,7 @@ class Keys:
         actor: str,
         expires_in: int | None = None,
         quotas: Quotas | None = None,
-    ) -> NewKey:
+    ) -> IssuedKey:
         """Make a key, see `Wanted`. An administrative act."""
         wanted = Wanted(name, role, scopes, rate, expires_in, quotas)
         with clear_errors(), self._engine.begin() as connection:
@@ -152,7 +152,7 @@ class Keys:
             return tuple(map(_record, rows.mappings()))
 
 
-def create_key(connection: sa.Connection, chain_key: bytes, wanted: Wanted, *, actor: str, now: int) -> NewKey:
+def create_key(connection: sa.Connection, chain_key: bytes, wanted: Wanted, *, actor: str, now: int) -> IssuedKey:
     """Store a new key and log it, in the caller's transaction."""
     expires = None if wanted.expires_in is None else now + wanted.expires_in
     scopes = tuple(wanted.scopes)
@@ -167,7 +167,7 @@ def create_key(connection: sa.Connection, chain_key: bytes, wanted: Wanted, *, a
     told = {"name": record.name, "role": record.role, "scopes": scopes, "rate": record.rate, "expires_at": expires}
     details = told | {"quotas": record.quotas.as_dict()}
     append(connection, chain_key, at=now, actor=actor, act="key.create", subject=record.id, reason="", details=details)
-    return NewKey(record, f"privee_{record.id}_{secret}")
+    return IssuedKey(record, f"privee_{record.id}_{secret}")
 
 
 def revoke_key(
@@ -269,9 +269,9 @@ def _free_id(connection: sa.Connection) -> str:
 
 def _check_scopes(role: Role, scopes: Sequence[str]) -> tuple[str, ...]:
     if isinstance(scopes, str) or len(scopes) > SCOPES:
-        raise PriveeError(f"scopes must be a list of at most {SCOPES} models")
+        raise SettingError(f"scopes must be a list of at most {SCOPES} models")
     if role == "consumer" and not scopes:
-        raise PriveeError("a consumer's key needs a scope: the name of a model it may ask, or * for every model")
+        raise SettingError("a consumer's key needs a scope: the name of a model it may ask, or * for every model")
     return tuple(dict.fromkeys(check_text(scope, "a scope", SCOPE) for scope in scopes or [EVERY_MODEL]))
 
 
@@ -283,5 +283,5 @@ def check_rate(rate: str) -> str:
     except ValueError:
         ok = False
     if not ok:
-        raise PriveeError('a rate must be like "100/minute" or "5/second;100/hour", and at least 1')
+        raise SettingError('a rate must be like "100/minute" or "5/second;100/hour", and at least 1')
     return rate

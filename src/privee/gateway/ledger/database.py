@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import event, exc, make_url
 
-from privee.errors import PriveeError
+from privee.errors import PriveeError, UnavailableError
 
 BUSY_SECONDS = 10.0
 POOL = 12
@@ -121,7 +121,7 @@ _POSTGRESQL = {
 }
 
 
-class LedgerUnavailable(PriveeError):  # noqa: N818 - a state, not a mistake
+class LedgerUnavailable(UnavailableError):  # noqa: N818 - a state, not a mistake
     """The count cannot be known to be stored, so nothing may be released."""
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import limits as rates
 
-from privee.errors import PriveeError
+from privee.errors import SettingError
 from privee.gateway.budget.price import CAP, UNIT
 
 NONE = "none"
@@ -32,7 +32,7 @@ class Per(NamedTuple):
         except (ValueError, TypeError):
             found = cls(0, 0)
         if not (0 < found.amount < CAP and 0 < found.seconds < CAP):
-            raise PriveeError(f'a quota of {what} must be like "1000/day", and at least 1, or "{NONE}"')
+            raise SettingError(f'a quota of {what} must be like "1000/day", and at least 1, or "{NONE}"')
         return found
 
     def __str__(self) -> str:
@@ -119,5 +119,5 @@ def _share(given: float | str) -> int:
     except (ValueError, OverflowError):
         found = 0
     if isinstance(given, bool) or not 0 < found <= UNIT:
-        raise PriveeError(f'a share must be a number above 0 and at most 1, or "{NONE}"')
+        raise SettingError(f'a share must be a number above 0 and at most 1, or "{NONE}"')
     return found

@@ -26,7 +26,7 @@ DEEDS = {
 }
 
 
-class Row(NamedTuple):
+class EntityRow(NamedTuple):
     """One entity in the list of those near their limit, or the one that was looked up."""
 
     tag: str
@@ -117,8 +117,8 @@ def _protection(service: Service) -> dict[str, Any]:
     }
 
 
-def _row(one: Spending, ledger: Ledger) -> Row:
-    return Row(one.tag, given(one.spent, ledger.limits), one.share, one.window_ends)
+def _row(one: Spending, ledger: Ledger) -> EntityRow:
+    return EntityRow(one.tag, given(one.spent, ledger.limits), one.share, one.window_ends)
 
 
 def _prospect(found: Spending, left: int | None) -> str:

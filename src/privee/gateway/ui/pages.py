@@ -11,13 +11,13 @@ from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
 
 from privee.gateway.http.problems import Denied
-from privee.gateway.http.protocol import MAX_ID_BYTES
 from privee.gateway.ledger.database import LedgerUnavailable, clear_errors
 from privee.gateway.service import Service
 from privee.gateway.ui.overview import one_entity, overview
 from privee.gateway.ui.rendering import page
 from privee.gateway.ui.sign_in import COOKIE, NotSignedInError, Reader, clear_cookie, same_site, set_cookie, sign_in_of
 from privee.gateway.ui.timeline import DEFAULT, RANGES
+from privee.party.wire import MAX_ENTITY_BYTES, is_entity
 
 SEE_OTHER = 303
 UNFIT = "This is not a valid key of an auditor or an administrator."
@@ -65,8 +65,8 @@ async def entity(request: Request, reader: Reader, entity: Annotated[str, Form()
     service: Service = request.app.state.service
     found: dict[str, Any] = {}
     problem = ""
-    if not 0 < len(entity.encode("utf-8", "surrogatepass")) <= MAX_ID_BYTES:
-        problem = f"An id has 1 to {MAX_ID_BYTES} bytes."
+    if not is_entity(entity):
+        problem = f"An id has 1 to {MAX_ENTITY_BYTES} bytes."
     else:
         found = await service.read(one_entity, service, entity)
     limited = bool(service.ledger.limits.policies)

@@ -35,7 +35,7 @@ RANGES = {
 DEFAULT = RANGES["24h"]
 
 
-class Step(NamedTuple):
+class TimeStep(NamedTuple):
     """What happened from `start` (seconds since 1970) until the next step."""
 
     start: int
@@ -47,7 +47,7 @@ class Step(NamedTuple):
 class Bar(NamedTuple):
     """A step as drawn, in a picture 100 high: releases stand on the axis, refusals hang from it."""
 
-    step: Step
+    step: TimeStep
     up: float
     down: float
 
@@ -56,7 +56,7 @@ class Timeline(NamedTuple):
     """What the page shows of a range."""
 
     range: Range
-    steps: tuple[Step, ...]
+    steps: tuple[TimeStep, ...]
     bars: tuple[Bar, ...]
     axis: float
 
@@ -87,7 +87,7 @@ class Timeline(NamedTuple):
         return (*(_label(place.start, self.range.tick) for place in places), "now")
 
     @property
-    def busiest(self) -> Step:
+    def busiest(self) -> TimeStep:
         """The step with the most requests."""
         return max(self.steps, key=lambda step: step.releases + step.refusals)
 
@@ -118,9 +118,9 @@ def timeline(shown: Range, now: float, activity: Iterable[tuple[int, int, int]])
     return Timeline(shown, steps, bars, MARGIN + up * scale)
 
 
-def _step(shown: Range, place: int, releases: int, refusals: int) -> Step:
+def _step(shown: Range, place: int, releases: int, refusals: int) -> TimeStep:
     start = place * shown.step
-    return Step(start, _label(start, shown.label), releases, refusals)
+    return TimeStep(start, _label(start, shown.label), releases, refusals)
 
 
 def _label(start: int, pattern: str) -> str:

@@ -15,6 +15,7 @@ from privee.attacks import attack as make_attack
 from privee.attacks import paper_attack
 from privee.audit import Audit, Grid
 from privee.audit.results import Finding
+from privee.errors import SettingError
 from privee.paper.base import Result
 from privee.paper.measure.agreement import compare
 from privee.paper.measure.bench import Bench, Case
@@ -35,7 +36,7 @@ EFFORT: dict[Size, dict[str, tuple[int, int]]] = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Entry:
+class AttackEntry:
     """One model under one attack, behind several defenses.
 
     Attributes:
@@ -57,7 +58,7 @@ class AttackResult(Result):
     """At most so many records and seeds for gradient inversion, which takes ten times as long as GRNA."""
 
     @abstractmethod
-    def entries(self, size: Size) -> list[Entry]:
+    def entries(self, size: Size) -> list[AttackEntry]:
         """What is attacked, how."""
 
     def settings(self, size: Size) -> dict[str, Any]:
@@ -90,7 +91,7 @@ class AttackResult(Result):
     def account(self, rows: Sequence[Row]) -> Account:
         return compare(rows)
 
-    def _effort(self, size: Size, entry: Entry) -> tuple[int, int]:
+    def _effort(self, size: Size, entry: AttackEntry) -> tuple[int, int]:
         """Records and seeds."""
         records, seeds = EFFORT[size].get(entry.case.dataset, EFFORT[size][""])
         if self.inversion_effort is None or not entry.attack.startswith("gradient-inversion"):
@@ -102,7 +103,7 @@ def paper_spec(attack: str, dataset: str) -> str:
     """An attack with the paper's settings for a dataset; with its usual ones for a dataset the paper does not use."""
     try:
         made = paper_attack(attack, dataset)
-    except ValueError:
+    except SettingError:
         made = make_attack(attack, **({"loss": "probability"} if attack == "gradient-inversion" else {}))
     return write_spec(made.name, made)
 
@@ -116,7 +117,7 @@ def over_seeds(findings: Sequence[Finding], figure: str) -> Value | None:
     return found if found.low is None else dataclasses.replace(found, low=max(0.0, found.low))
 
 
-def _rows(found: Audit, entry: Entry, grid: Grid) -> list[Row]:
+def _rows(found: Audit, entry: AttackEntry, grid: Grid) -> list[Row]:
     return [
         _row(found, entry, spec, attacker, value if attacker == "naive" else None)
         for spec, value in zip(grid.defenses, entry.defenses.values(), strict=True)
@@ -124,7 +125,7 @@ def _rows(found: Audit, entry: Entry, grid: Grid) -> list[Row]:
     ]
 
 
-def _row(found: Audit, entry: Entry, spec: str, attacker: str, printed: Value | None) -> Row:
+def _row(found: Audit, entry: AttackEntry, spec: str, attacker: str, printed: Value | None) -> Row:
     mine = [f for f in found.findings if (f.defense, f.attacker) == (spec, attacker)]
     return Row(
         where={**entry.where, "defense": spec, "attacker": attacker},

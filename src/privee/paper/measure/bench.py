@@ -23,7 +23,7 @@ from privee.vfl.experiment import How, open_run
 from privee.vfl.run_format import is_finished_run
 from privee.vfl.training import TrainingSettings, paper_settings
 
-Progress = Callable[[int, int, str], None]
+NamedProgress = Callable[[int, int, str], None]
 
 QUICK_TRAINING: dict[str, dict[str, Any]] = {
     "digits": {"model": "mlp", "epochs": 30, "batch_size": 64, "learning_rate": 3e-3},
@@ -103,7 +103,7 @@ class Bench:
     jobs: int | None = None
     engine: Engine = "local"
     data_dir: Path | None = None
-    progress: Progress = lambda done, of, what: None
+    progress: NamedProgress = lambda done, of, what: None
 
     def subjects(self, cases: Sequence[Case]) -> list[Subject]:
         """Trained models, those that are missing trained side by side."""

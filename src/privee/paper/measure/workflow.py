@@ -19,7 +19,7 @@ ROWS = 6
 
 
 @dataclasses.dataclass(frozen=True)
-class Step:
+class WorkflowStep:
     """One kind of message in one phase: class names of the roles and the message, and the fields it carried."""
 
     phase: str
@@ -33,7 +33,7 @@ class Step:
 class Workflow:
     """What was seen: kinds of messages with how often each came, and one vector of scores with its release."""
 
-    steps: dict[Step, int]
+    steps: dict[WorkflowStep, int]
     coordinator: str
     scores_step: str
     defense: str
@@ -57,7 +57,9 @@ def observe(chosen: Defense) -> Workflow:
     roles = {party.name: _kind(party) for party in federation.parties} | {COORDINATOR: _kind(federation.coordinator)}
     return Workflow(
         steps=_counted(
-            Step(when, roles[a], roles[b], _kind(m), _carried(m)) for when, a, b, m in heard if _says_something(m)
+            WorkflowStep(when, roles[a], roles[b], _kind(m), _carried(m))
+            for when, a, b, m in heard
+            if _says_something(m)
         ),
         coordinator=roles[COORDINATOR],
         scores_step=federation.coordinator.scores.__name__,
@@ -89,9 +91,9 @@ def _tiny(tap: Tap) -> JointModel:
     )
 
 
-def _counted(steps: Iterable[Step]) -> dict[Step, int]:
+def _counted(steps: Iterable[WorkflowStep]) -> dict[WorkflowStep, int]:
     """Each kind once, in the order first seen."""
-    found: dict[Step, int] = {}
+    found: dict[WorkflowStep, int] = {}
     for step in steps:
         found[step] = found.get(step, 0) + 1
     return found

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.defenses import defense
-from privee.paper.base import Result
+from privee.paper.base import Result, register
 from privee.paper.measure.bench import Bench, Case
 from privee.paper.outcomes import Account, Row, Size, Value, mean_interval
 from privee.paper.printed import PRINTED_AS, printed, printed_tables
@@ -26,10 +26,12 @@ FEW_ROWS = 200
 EXACT = ("privee-u", "privee-u+", "ope")
 
 
+@register
 class AccuracyChange(Result):
     """Points of training accuracy gained or lost by each defense; zero for whatever keeps the leading class."""
 
     name: ClassVar[str] = "accuracy-change"
+    place: ClassVar[int] = 2
     title: ClassVar[str] = "Change of accuracy in percentage points, attacker knows 50 % of the columns"
     source: ClassVar[str] = "table of training accuracy change at strength 50 %"
     band: ClassVar[str] = "mean and 95 % interval over draws"
@@ -95,10 +97,12 @@ def _change(spec: str, scores: NDArray[np.float64], labels: NDArray[np.int64], s
     return mean_interval([100.0 * float(value - before) for value in after])
 
 
+@register
 class BaselineAccuracy(Result):
     """Accuracy of the joint models before any defense."""
 
     name: ClassVar[str] = "baseline-accuracy"
+    place: ClassVar[int] = 12
     title: ClassVar[str] = "Accuracy of the joint models, percent"
     source: ClassVar[str] = "table of baseline accuracies"
     band: ClassVar[str] = "one trained model each"

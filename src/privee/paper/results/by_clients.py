@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import statistics
 
-from privee.paper.measure.attack_rows import Entry, Sweep, paper_spec
+from privee.paper.base import register
+from privee.paper.measure.attack_rows import AttackEntry, Sweep, paper_spec
 from privee.paper.measure.bench import Case
 from privee.paper.outcomes import Row, Size, Value
 from privee.paper.printed import (
@@ -52,10 +53,10 @@ def shared_by(dataset: str, parties: int) -> Case:
     return Case(dataset=dataset, parties=parties, attacked_fraction=0.5 if joined else None)
 
 
-def _entries(dataset: str, attack: str, size: Size, defenses: dict[int, dict[str, Value | None]]) -> list[Entry]:
+def _entries(dataset: str, attack: str, size: Size, defenses: dict[int, dict[str, Value | None]]) -> list[AttackEntry]:
     name = dataset if size == "full" else "digits"
     return [
-        Entry(
+        AttackEntry(
             case=shared_by(name, clients),
             attack=paper_spec(attack, name),
             where={"dataset": name, "parties": clients},
@@ -65,15 +66,17 @@ def _entries(dataset: str, attack: str, size: Size, defenses: dict[int, dict[str
     ]
 
 
+@register
 class GiaByClients(Sweep):
     """GIA on MNIST, half of the columns known, 5 to 25 parties."""
 
     name = "gia-mnist-clients"
+    place = 9
     title = "GIA on MNIST by number of parties, attacker knows 50 % of the columns"
     source = "table of GIA on MNIST by number of clients"
     along = "parties"
 
-    def entries(self, size: Size) -> list[Entry]:
+    def entries(self, size: Size) -> list[AttackEntry]:
         return _entries("mnist", "gradient-inversion", size, {n: _gia(n) for n in (*CLIENTS, *QUICK_CLIENTS)})
 
 
@@ -85,15 +88,17 @@ def _gia(clients: int) -> dict[str, Value | None]:
     return {"none": none, **after, **dict.fromkeys(OURS)}
 
 
+@register
 class GrnaByClients(Sweep):
     """GRNA on MNIST, PRIVEE-U with rho = 0.1, 5 to 25 parties."""
 
     name = "grna-mnist-clients"
+    place = 10
     title = "GRNA on MNIST by number of parties, PRIVEE-U with rho = 0.1"
     source = "table of GRNA on MNIST by number of clients"
     along = "parties"
 
-    def entries(self, size: Size) -> list[Entry]:
+    def entries(self, size: Size) -> list[AttackEntry]:
         return _entries("mnist", "grna-paper", size, {n: _grna(n) for n in (*CLIENTS, *QUICK_CLIENTS)})
 
 
@@ -102,31 +107,35 @@ def _grna(clients: int) -> dict[str, Value | None]:
     return {"none": without, PRIVEE_U: protected, PRIVEE_U_AS_RELEASED: protected, **dict.fromkeys(OURS)}
 
 
+@register
 class DriveByClients(Sweep):
     """GRNA on Drive by number of parties; the paper shows a picture without numbers."""
 
     name = "drive-clients"
+    place = 15
     title = "GRNA on Drive by number of parties, PRIVEE-U with rho = 0.1"
     source = "figure of Drive by number of clients (no numbers printed; trained for 45 epochs, not 450)"
     along = "parties"
 
-    def entries(self, size: Size) -> list[Entry]:
+    def entries(self, size: Size) -> list[AttackEntry]:
         specs = dict.fromkeys(("none", PRIVEE_U, PRIVEE_U_AS_RELEASED, *OURS))
         return _entries("drive", "grna-paper", size, dict.fromkeys((*CLIENTS, *QUICK_CLIENTS), specs))
 
 
+@register
 class ClientsEverywhere(Sweep):
     """Both attacks by number of parties on every dataset, as often as it can be split."""
 
     name = "clients-all"
+    place = 19
     title = "GRNA and GIA by number of parties, on all datasets"
     source = "beyond the paper (Drive with five parties or more is trained for 45 epochs, not 450)"
     along = "parties"
 
-    def entries(self, size: Size) -> list[Entry]:
+    def entries(self, size: Size) -> list[AttackEntry]:
         counts = PARTIES if size == "full" else {"digits": (2, 4), "breast-cancer": (2, 4)}
         return [
-            Entry(
+            AttackEntry(
                 case=shared_by(dataset, parties),
                 attack=paper_spec(attack, dataset),
                 where={"dataset": dataset, "attack": attack, "parties": parties},

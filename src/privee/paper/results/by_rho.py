@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from privee.defenses import PriveeU, defense
-from privee.paper.measure.attack_rows import Entry, Sweep, paper_spec
+from privee.paper.base import register
+from privee.paper.measure.attack_rows import AttackEntry, Sweep, paper_spec
 from privee.paper.measure.bench import Case
 from privee.paper.outcomes import Account, Row, Size, Value
 from privee.paper.printed import OURS, printed, privee_u
@@ -37,18 +38,20 @@ class RhoSweep(Sweep):
         return "privee-u" if made.draw_range == 1 else f"privee-u:draw_range={made.draw_range:g}"
 
 
+@register
 class GrnaByRho(RhoSweep):
     """GRNA on MNIST with 25 parties, by rho."""
 
     name = "grna-mnist-rho"
+    place = 11
     title = "GRNA on MNIST with 25 parties, by rho of PRIVEE-U"
     source = "table of GRNA on MNIST by rho"
 
-    def entries(self, size: Size) -> list[Entry]:
+    def entries(self, size: Size) -> list[AttackEntry]:
         full = size == "full"
         case = shared_by("mnist", 25) if full else shared_by("digits", 4)
         return [
-            Entry(
+            AttackEntry(
                 case=case,
                 attack=paper_spec("grna-paper", case.dataset),
                 where={"dataset": case.dataset, "parties": case.parties},
@@ -77,17 +80,19 @@ def _with_rhos(full: bool) -> dict[str, Value | None]:
     return found | dict.fromkeys(OURS)
 
 
+@register
 class CifarByRho(RhoSweep):
     """GRNA on CIFAR-10 by rho; the paper shows a picture without numbers."""
 
     name = "cifar10-rho"
+    place = 14
     title = "GRNA on CIFAR-10 by rho of PRIVEE-U"
     source = "figure of CIFAR-10 by rho (no numbers printed)"
 
-    def entries(self, size: Size) -> list[Entry]:
+    def entries(self, size: Size) -> list[AttackEntry]:
         dataset = "cifar10" if size == "full" else "digits"
         return [
-            Entry(
+            AttackEntry(
                 case=Case(dataset=dataset),
                 attack=paper_spec("grna-paper", dataset),
                 where={"dataset": dataset},
@@ -96,18 +101,20 @@ class CifarByRho(RhoSweep):
         ]
 
 
+@register
 class RhoEverywhere(RhoSweep):
     """Both attacks by rho, on all datasets."""
 
     name = "rho-all"
+    place = 20
     title = "GRNA and GIA by rho of PRIVEE-U, on all datasets"
     source = "beyond the paper"
 
-    def entries(self, size: Size) -> list[Entry]:
+    def entries(self, size: Size) -> list[AttackEntry]:
         full = size == "full"
         rhos = RHOS if full else (0.1, 0.9)
         return [
-            Entry(
+            AttackEntry(
                 case=Case(dataset=dataset),
                 attack=paper_spec(attack, dataset),
                 where={"dataset": dataset, "attack": attack},
@@ -126,18 +133,20 @@ class RhoEverywhere(RhoSweep):
 AMPLITUDES = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.48, 0.5, 0.7, 1.0)
 
 
+@register
 class AmplitudeSearch(RhoSweep):
     """GRNA on MNIST for every C of the paper's search, and the one it chose."""
 
     name = "amplitude"
+    place = 16
     title = "GRNA by the constant C and rho of PRIVEE-U"
     source = "appendix on the choice of C (no numbers printed)"
 
-    def entries(self, size: Size) -> list[Entry]:
+    def entries(self, size: Size) -> list[AttackEntry]:
         dataset = "mnist" if size == "full" else "digits"
         amplitudes, rhos = (AMPLITUDES, RHOS) if size == "full" else ((0.1, 0.48, 1.0), (0.1, 0.9))
         return [
-            Entry(
+            AttackEntry(
                 case=Case(dataset=dataset),
                 attack=paper_spec("grna-paper", dataset),
                 where={"dataset": dataset, "C": amplitude},

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from privee.audit.engine import one_thread
 from privee.defenses import Defense, defense
-from privee.paper.base import Result
+from privee.paper.base import Result, register
 from privee.paper.measure.bench import Bench, Case
 from privee.paper.outcomes import Account, Row, Size, mean_interval
 from privee.paper.printed import PRINTED_AS, PRIVEE_U, PRIVEE_U_PLUS
@@ -54,10 +54,12 @@ class TaskData:
     members: tuple[Array, ...]
 
 
+@register
 class CalibratedTasks(Result):
     """Calibration error of the top score, accuracy of a distilled student and of an ensemble, from releases."""
 
     name: ClassVar[str] = "calibrated-tasks"
+    place: ClassVar[int] = 22
     title: ClassVar[str] = "Tasks that need calibrated scores, from releases instead of scores"
     source: ClassVar[str] = "beyond the paper"
     band: ClassVar[str] = "mean and 95 % interval over draws and students' seeds"

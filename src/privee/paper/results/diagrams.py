@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 
 from privee.audit.report.charts import chart_settings
 from privee.defenses import defense
-from privee.paper.base import Result
+from privee.paper.base import Result, register
 from privee.paper.measure.bench import Bench
-from privee.paper.measure.workflow import Step, Workflow, observe, words
+from privee.paper.measure.workflow import Workflow, WorkflowStep, observe, words
 from privee.paper.outcomes import Account, Outcome, Row, Size, Value
 from privee.paper.plots.drawing import arrow, bars, box, frame, heading, lane, note, page
 from privee.paper.printed import PRIVEE_U
@@ -23,10 +23,12 @@ LEVEL = 52
 """Pixels between two messages."""
 
 
+@register
 class Diagrams(Result):
     """The inference pipeline with PRIVEE, and the two phases of joint learning."""
 
     name: ClassVar[str] = "diagrams"
+    place: ClassVar[int] = 17
     title: ClassVar[str] = "Who sends what to whom, and where the release is made"
     source: ClassVar[str] = "overview of the inference pipeline, figure of the training and inference workflow"
     band: ClassVar[str] = "counted, no band"
@@ -91,7 +93,7 @@ def draw(rows: Sequence[Row]) -> Figure:
         return figure
 
 
-def _message(step: Step, count: int) -> Row:
+def _message(step: WorkflowStep, count: int) -> Row:
     measured = {"messages": Value(value=float(count))}
     return _row(step.phase, step.sender, step.receiver, step.message, ", ".join(step.carries), measured)
 

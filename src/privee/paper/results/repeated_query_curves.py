@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from privee.audit.curves import QUERIES, REPEATS, RHOS
 from privee.defenses import PriveeU, defense
 from privee.defenses.rank_noise import RankNoise
-from privee.paper.base import Result
+from privee.paper.base import Result, register
 from privee.paper.measure.bench import Bench, Case
 from privee.paper.measure.repeated_rows import ESTIMATORS, count_misses, curve_rows, within
 from privee.paper.outcomes import Account, Outcome, Row, Size, Value
@@ -39,10 +39,12 @@ ALL_DEFENSES = (PRIVEE_U, privee_u(0.7), PRIVEE_U_PLUS)
 MOST_RECORDS: dict[Size, int] = {"quick": 10, "full": 100}
 
 
+@register
 class RepeatedQueries(Result):
     """The minimum estimator on one test input per dataset, beside theory; every point has draws of its own."""
 
     name: ClassVar[str] = "repeated-queries"
+    place: ClassVar[int] = 13
     title: ClassVar[str] = "Error of the scores of one input after repeated queries, PRIVEE-U with C = 0.485"
     source: ClassVar[str] = "figure of repeated queries on MNIST and CIFAR-10 (no numbers printed), worked example"
     band: ClassVar[str] = "mean and 95 % interval over 20 repetitions"
@@ -96,10 +98,12 @@ class RepeatedQueries(Result):
         return panel_grid([panels], x="Queries", y=[ERROR])
 
 
+@register
 class RepeatedQueriesEverywhere(Result):
     """All datasets, many records, PRIVEE-U and U+, and estimators that use more than the smallest release."""
 
     name: ClassVar[str] = "repeated-queries-all"
+    place: ClassVar[int] = 21
     title: ClassVar[str] = "Error of the scores of many inputs after repeated queries, by estimator"
     source: ClassVar[str] = "beyond the paper"
     band: ClassVar[str] = "mean and 95 % interval over 20 repetitions, each the mean over records"

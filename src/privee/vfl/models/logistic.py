@@ -1,0 +1,14 @@
+"""Logistic: every party adds its share of the logits up."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from privee.vfl.models._parts import Shape, flat_size, sum_top
+from privee.vfl.models._registry import register
+
+
+@register(top=sum_top, embedding=None)
+def logistic_bottom(shape: Shape, n_classes: int) -> nn.Module:
+    """A party's share of a logistic model: linear, no bias."""
+    return nn.Sequential(nn.Flatten(), nn.Linear(flat_size(shape), n_classes, bias=False))

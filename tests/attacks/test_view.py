@@ -1,0 +1,126 @@
+"""What can be reached from a view: what the threat model grants, and nothing else."""
+
+import gc
+import types
+
+import numpy as np
+import pytest
+import torch
+
+import privee
+from privee.attacks import AttackerView, WhiteBox, from_federation
+from privee.attacks.metrics import feature_mse, mean_guess, regression_guess, uniform_guess
+from privee.vfl import JointModel, TrainingSettings, make_models, train
+
+# --- what can be reached from a view ---------------------------------------------------------------------------------
+
+SKIPPED = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType)
+
+
+def reachable_numbers(root: object) -> np.ndarray:
+    """Every number in every array that can be reached from an object by following references."""
+    seen, queue, found = {id(root)}, [root], [np.empty(0)]
+    while queue:
+        thing = queue.pop()
+        if isinstance(thing, torch.Tensor):
+            storage = torch.empty(0, dtype=thing.dtype).set_(thing.untyped_storage())  # the whole of it, not the slice
+            found.append(storage.detach().double().numpy().ravel())
+            found += [] if thing.grad is None else [thing.grad.double().numpy().ravel()]
+        elif isinstance(thing, np.ndarray):
+            base = thing if thing.base is None or not isinstance(thing.base, np.ndarray) else thing.base
+            found.append(np.asarray(base, dtype=np.float64).ravel())
+        for reference in gc.get_referents(thing):
+            if id(reference) not in seen and not isinstance(reference, SKIPPED):
+                seen.add(id(reference))
+                queue.append(reference)
+    return np.concatenate(found)
+
+
+@pytest.mark.parametrize(("kind", "shapes"), [("mlp", [(6,), (4,)]), ("resnet", [(3, 8, 4), (3, 8, 4)])])
+def test_the_white_box_is_the_trained_model(kind, shapes):
+    """Single precision inside a convolutional model, doubles at its ends, and gradients through it."""
+    columns = {
+        f"p{k}": np.random.default_rng(k).random((5, *shape), dtype=np.float32) for k, shape in enumerate(shapes)
+    }
+    named = dict(zip(columns, shapes, strict=True))
+    joint = JointModel(columns, np.zeros(5, dtype=int), *make_models(kind, named, 3, 0))
+    model = from_federation(joint)
+    own, unknown = (torch.from_numpy(part.reshape(5, -1)).double() for part in columns.values())
+    logits = model.logits(own, unknown.requires_grad_())
+    assert logits.dtype == torch.float64
+    assert torch.allclose(logits.float(), joint.coordinator.logits(torch.arange(5)), atol=1e-5)
+    (gradient,) = torch.autograd.grad(logits.square().sum(), unknown)
+    assert gradient.dtype == torch.float64
+    assert (gradient.abs().sum(dim=1) > 0).all()
+
+
+def marked_view(leak: str | None = None) -> tuple[AttackerView, np.ndarray]:
+    """A view whose true unknown columns are random doubles, which do not turn up elsewhere by chance."""
+    rng = np.random.default_rng(5)
+    columns = {"active": rng.random((40, 3)), "shop": rng.random((40, 2)), "clinic": rng.random((40, 2))}
+    shapes = {name: x.shape[1:] for name, x in columns.items()}
+    joint = JointModel(columns, rng.integers(0, 4, 40), *make_models("logistic", shapes, 4, 0))
+    for learner in joint.learners.values():
+        learner.model.double()
+    train(joint.coordinator, joint.learners, torch.arange(40), TrainingSettings(epochs=2, batch_size=20))
+    model = from_federation(joint)
+    own, truth = torch.from_numpy(columns["active"]), np.concatenate([columns["shop"], columns["clinic"]], axis=1)
+    defense = privee.PriveeU(rho=0.1)
+    releases = torch.from_numpy(defense.release(model.scores(own, torch.from_numpy(truth)).numpy()))[None]
+    if leak == "party":
+        model._logits._bottoms.append(joint.parties[1])
+    if leak == "slice":
+        own = torch.from_numpy(np.concatenate([columns["active"], truth], axis=1))[:, :3]
+    return AttackerView(own, model, releases, defense, adaptive=True), truth
+
+
+def test_the_true_columns_cannot_be_reached_from_a_view():
+    view, truth = marked_view()
+    numbers = reachable_numbers(view)
+    assert np.isin(view.own.numpy(), numbers).all()  # the walk does find what is there
+    assert not np.isin(truth, numbers).any()
+
+
+@pytest.mark.parametrize("leak", ["party", "slice"])
+def test_the_walk_would_notice_a_leak(leak):
+    view, truth = marked_view(leak)
+    assert np.isin(truth, reachable_numbers(view)).any()
+
+
+# --- guesses, metrics, bad input -------------------------------------------------------------------------------------
+
+
+def test_guesses_need_no_release(case):
+    view = case.view("none", adaptive=False)
+    errors = [feature_mse(guess(view), case.truth) for guess in (uniform_guess, mean_guess, regression_guess)]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[1] == pytest.approx(float(case.truth.var(dim=0).mean()), rel=0.1)
+    alone = AttackerView(view.own, view.model, view.releases, view.defense, adaptive=False)
+    assert (mean_guess(alone) == 0.5).all()
+    with pytest.raises(privee.PriveeError, match="auxiliary rows"):
+        regression_guess(alone)
+
+
+def test_bad_views_are_named(case):
+    view = case.view("none", adaptive=False)
+    for releases, message in (
+        (view.releases[:, :5], "releases of 5 rows for 300 records"),
+        (view.releases[:, :, :7], "have 7 classes, the model 10"),
+        (view.releases[0], r"must be \(queries, rows, classes\)"),
+    ):
+        with pytest.raises(privee.PriveeError, match=message):
+            AttackerView(view.own, view.model, releases, view.defense, adaptive=False)
+
+
+def test_a_view_holds_a_public_copy_of_the_defense():
+    defense = privee.OrderPreservingEncryption(seed=1)
+    columns = torch.rand(4, 3, dtype=torch.float64)
+    model = WhiteBox(
+        lambda own, unknown: own @ torch.ones(3, 2).double(), own_columns=3, unknown_columns=1, n_classes=2
+    )
+    releases = torch.from_numpy(defense.release(np.full((4, 2), 0.5)))[None]
+    view = AttackerView(columns, model, releases, defense, adaptive=True)
+    assert view.defense is not defense
+    assert view.defense.seed is None
+    simulated = view.simulate(torch.tensor([[0.3, 0.7]], dtype=torch.float64), 0).release
+    assert not np.array_equal(simulated.numpy(), defense.release(np.array([[0.3, 0.7]])))

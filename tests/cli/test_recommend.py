@@ -1,0 +1,89 @@
+"""`privee recommend`, run as a user runs it."""
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from privee.audit.recommend import Wishes, recommend
+from privee.cli import recommend as command
+from tests._support import recommended
+from tests._support.commands import good, run
+
+ENTRY = """
+import numpy as np
+from scipy.special import softmax
+
+X = np.random.default_rng(0).random((120, 8))
+W = np.random.default_rng(1).normal(size=(8, 5)) * 3
+
+def parts():
+    return lambda a, p: softmax(np.hstack([a, p]) @ W, axis=1), X[:, :5], X[:, 5:]
+"""
+
+
+# The command
+
+
+def right_of(column: int, words: str) -> str:
+    """The right one of two columns as running text."""
+    return " ".join(line[column:].strip() for line in words.splitlines())
+
+
+def test_the_command_for_a_number_of_classes(tmp_path):
+    wishes = ("--keep", "top-3", "--calibrated-top", "--epsilon", 40, "--queries", 2)
+    told = json.loads(good("recommend", "--classes", 10, *wishes, "--json", cwd=tmp_path))
+    expected = recommend(Wishes(keep="top-3", calibrated_top=True, epsilon=40, queries=2), n_classes=10)
+    assert told == expected.as_dict()
+    words = good("recommend", "--classes", 10, *wishes, cwd=tmp_path)
+    assert words.startswith(f"Use: {expected.chosen.defense}\n")
+    chosen, others = words.split("Considered, and why not")
+    for part in (expected.chosen.proven, *expected.chosen.not_covered, *expected.over_releases, *expected.notes):
+        assert part in right_of(13, chosen)
+    for option in (*expected.alternatives, *expected.not_protective):
+        assert option.why in right_of(32, others)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_cut_short_on_a_narrow_screen(monkeypatch):
+    measured = recommended.measured()
+    screen = Console(width=60, file=io.StringIO())
+    monkeypatch.setattr(command, "out", screen)
+    command._show(measured)
+    words = screen.file.getvalue()
+    assert "…" not in words
+    assert measured.use.replace(" ", "") in "".join(line[13:].strip() for line in words.splitlines()).replace(" ", "")
+
+
+def test_the_command_for_ones_own_model(tmp_path):
+    (tmp_path / "mine.py").write_text(ENTRY)
+    quick = ("--records", 20, "--auxiliary", 40, "--jobs", 1)
+    told = json.loads(good("recommend", "--entry", "mine:parts", "--keep", "class", *quick, "--json", cwd=tmp_path))
+    assert told["met"]
+    assert told["chosen"]["defense"] == "label-only"
+    assert told["chosen"]["attacked"]["guess_normalised"] > 0.5
+    assert told["not_protective"][0]["attacked"]["grade"] == "open"
+    assert "20 records and 40 auxiliary rows" in told["tried_on"]
+
+
+def test_wishes_that_cannot_be_met_are_no_error(tmp_path):
+    words = good("recommend", "-k", 10, "--max-moved", 0.001, cwd=tmp_path)
+    assert words.startswith("Nearest: ordered-dp:epsilon=64\nnot met")
+    assert "max moved: the nearest setting moves scores by" in words
+    assert recommend(Wishes(max_moved=0.001), n_classes=10).as_dict()["met"] is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), "say what to attack: a run folder"),
+        (("--classes", 10, "--entry", "mine:parts"), "give a model or --classes, not both"),
+        (("--classes", 10, "--max-moved", -1), "max_moved must be a number above 0, got -1"),
+    ],
+)
+def test_bad_input_gets_one_clear_line(tmp_path, arguments, says):
+    code, out, err = run("recommend", *arguments, cwd=tmp_path)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert says in err

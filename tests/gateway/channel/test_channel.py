@@ -1,0 +1,354 @@
+"""Parties as real processes over real TLS: right answers, named errors in time, and nobody who is not who they say."""
+
+import asyncio
+import json
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import grpc
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+
+from privee.errors import PriveeError
+from privee.gateway.channel.party_channel import PartyChannel, PartyTimeouts
+from privee.party.errors import PartyError
+from privee.party.start import ServeSettings, serve_party
+from privee.party.stores import Source
+from privee.party.wire import ABOUT, EMBED, EmbedRequest
+from privee.vfl.experiment import open_run
+from privee.vfl.runs import RunFolder
+from tests._support.commands import run
+from tests._support.hostile_frames import NASTY, hostile_frames
+from tests._support.party_world import PARTIES, SLACK, World, call, failure, make_world, person, using
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    made = make_world(tmp_path_factory.mktemp("world"))
+    folder = made.folder
+    jobs = [(f"mlp/{party}", "mlp", party, "dataset") for party in PARTIES]
+    jobs += [("bank/csv", "tables", "bank", folder / "bank.csv")]
+    jobs += [("shop/sql", "tables", "shop", f"sqlite:///{folder / 'tables.db'}", "--table", "shop")]
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            list(pool.map(lambda job: made.start(*job), jobs))
+        yield made
+    finally:
+        for process in made.running.values():
+            process.kill()
+
+
+# Right answers.
+
+
+def test_digits_are_answered_as_in_one_process(world):
+    federation, data = open_run(world.folder / "mlp")
+    rows = np.concatenate([data.train[:40], data.test[-40:]])
+    answer = using(world.channel(world.digits()), lambda channel: channel.embeddings([str(row) for row in rows]))
+    assert tuple(answer) == PARTIES
+    expected = federation.coordinator.logits(torch.from_numpy(rows)).numpy()
+    assert np.abs(world.logits("mlp", answer) - expected).max() < 1e-6
+
+
+def test_own_tables_are_answered_as_by_predict(world):
+    """From a CSV file and from a table of a database, with missing cells and categories."""
+    federation, data = open_run(world.folder / "tables", world.tables("tables"))
+    expected = federation.coordinator.logits(torch.arange(len(data.ids))).numpy()
+    answer = using(world.channel(world.shops()), lambda channel: channel.embeddings(data.ids))
+    assert np.abs(world.logits("tables", answer) - expected).max() < 1e-6
+
+
+def test_the_active_partys_columns_can_be_given(world):
+    _, data = open_run(world.folder / "mlp")
+    rows = data.test[:30]
+    names = [str(row) for row in rows]
+    other = np.roll(data.columns["active"][rows], 1, axis=0)
+
+    async def work(channel):
+        return await asyncio.gather(
+            channel.embeddings(names),
+            channel.embeddings(names, data.columns["active"][rows].astype(np.float64)),
+            channel.embeddings(names, other),
+            channel.embeddings(["0"], other[:1]),
+        )
+
+    stored, same, moved, one = using(world.channel(world.digits()), work)
+    assert np.array_equal(stored["active"], same["active"])
+    assert np.array_equal(moved["active"], np.roll(stored["active"], 1, axis=0))
+    assert np.array_equal(moved["passive-1"], stored["passive-1"])
+    assert np.array_equal(one["active"], moved["active"][:1])
+
+
+def test_an_entitys_embedding_is_the_same_bits_in_any_company(world):
+    """Draws keyed by the scores would be fresh ones otherwise."""
+
+    async def work(channel):
+        alone = [(await channel.embeddings([str(row)]))["active"][0] for row in (0, 3, 50)]
+        crowd = (await channel.embeddings([str(row) for row in range(77)]))["active"]
+        split = (await channel.embeddings([str(row) for row in (50, 7, 3, 0)]))["active"]
+        return alone, crowd[[0, 3, 50]], split[[3, 2, 0]]
+
+    alone, crowd, split = using(world.channel(world.digits()), work)
+    assert np.array_equal(alone, crowd)
+    assert np.array_equal(alone, split)
+
+
+# Requests share calls, and nothing else.
+
+
+def test_concurrent_requests_are_batched(world):
+    before = len(world.events("mlp/active", "embedded"))
+
+    async def work(channel):
+        await channel.health()
+        return await asyncio.gather(*(channel.embeddings([str(k), "7"]) for k in range(20)))
+
+    answers = using(world.channel(world.digits()), work)
+    calls = [event["count"] for event in world.events("mlp/active", "embedded")[before:]]
+    assert sorted(calls) == [2, 2, 18]  # two leave at once; the rest together, entity 7 asked for once
+    one_by_one = using(world.channel(world.digits()), lambda c: c.embeddings([str(k) for k in range(20)]))
+    for k, answer in enumerate(answers):
+        for party in PARTIES:
+            assert np.array_equal(answer[party], one_by_one[party][[k, 7]])
+
+
+def test_a_call_is_never_larger_than_allowed(world):
+    before = len(world.events("mlp/active", "embedded"))
+    names = [str(k) for k in range(100)]
+
+    async def work(channel):
+        return await asyncio.gather(channel.embeddings(names), channel.embeddings(names[:7]))
+
+    large, small = using(world.channel(world.digits(), max_batch=16), work)
+    calls = [event["count"] for event in world.events("mlp/active", "embedded")[before:]]
+    assert max(calls) == 16
+    assert sum(calls) <= 107
+    assert len(large["active"]) == 100
+    assert np.array_equal(large["active"][:7], small["active"])
+
+
+def test_an_unknown_entity_fails_its_own_request_alone(world):
+    async def work(channel):
+        asked = [[str(k), str(k + 1)] for k in range(12)]
+        asked[5] = ["5", "kunde-7", "6", "007", "5"]
+        return await asyncio.gather(*map(channel.embeddings, asked), return_exceptions=True)
+
+    answers = using(world.channel(world.digits()), work)
+    error = answers.pop(5)
+    assert isinstance(error, PartyError)
+    assert (error.party, error.kind, error.positions) == ("active", "unknown-entity", (1, 3))
+    assert str(error) == "party active does not know 2 of the 5 entities asked for"
+    assert all(isinstance(answer, dict) for answer in answers)
+
+
+def test_a_cancelled_request_leaves_the_others_alone(world):
+    async def work(channel):
+        await channel.health()
+        tasks = [asyncio.ensure_future(channel.embeddings([str(k)])) for k in range(20)]
+        await asyncio.sleep(0)
+        for k in (0, 7, 19):  # one in flight, two that wait
+            tasks[k].cancel()
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    answers = using(world.channel(world.digits()), work)
+    cancelled = [k for k, answer in enumerate(answers) if isinstance(answer, asyncio.CancelledError)]
+    assert cancelled == [0, 7, 19]
+    assert sum(isinstance(answer, dict) for answer in answers) == 17
+
+
+# Who may talk to whom.
+
+
+@pytest.mark.parametrize(
+    ("role", "certs", "code"),
+    [
+        ("shop", "certs", grpc.StatusCode.UNAVAILABLE),  # in the handshake: it is not for asking
+        ("bank", "certs", grpc.StatusCode.UNAVAILABLE),
+        ("old-shop", "certs", grpc.StatusCode.PERMISSION_DENIED),
+        ("coordinator", "strangers", grpc.StatusCode.UNAVAILABLE),
+        (None, "certs", grpc.StatusCode.UNAVAILABLE),
+    ],
+)
+def test_only_the_coordinator_may_ask(world, role, certs, code):
+    address = world.running["bank/csv"].address
+    frame = EmbedRequest((person(1),)).encode()
+    asked = (ABOUT, b""), (EMBED, frame)
+    assert [call(address, *one, world.tls("bank"), world.tls("coordinator"), "bank") for one in asked]
+    mine = None if role is None else world.tls(role, certs)
+    for one in asked:
+        with pytest.raises(grpc.RpcError) as caught:
+            call(address, *one, world.tls("bank"), mine, "bank")
+        assert caught.value.code() is code
+
+
+def test_one_party_cannot_pose_as_another(world):
+    shop = world.running["shop/sql"].address
+    error, _ = failure(world.channel({"bank": shop, "shop": shop}), [person(1)])
+    assert (error.party, error.kind) == ("bank", "refused")
+    assert "has not shown a certificate of its own name" in str(error)
+
+
+def test_a_party_of_another_ca_is_refused(world):
+    channel = PartyChannel(world.digits(), world.tls("coordinator", "strangers"))
+    error, _ = failure(channel, ["1"])
+    assert (error.party, error.kind) == ("active", "refused")
+
+
+def test_the_gateway_needs_its_own_certificate_and_tls_off_loopback(world):
+    with pytest.raises(PriveeError, match="is not the coordinator's certificate"):
+        PartyChannel(world.digits(), world.tls("bank"))
+    with pytest.raises(PriveeError, match="not a loopback address, so TLS is needed"):
+        PartyChannel({"bank": "192.0.2.1:7001"}, None)
+    part, source = world.part("tables", "bank"), Source("x.csv")
+    code, _, err = run("party", "serve", part, "--data", "x.csv", "--listen", "0.0.0.0:0", cwd=world.folder)
+    assert code == 2
+    assert "0.0.0.0:0 is not a loopback address, so TLS is needed: give --certs" in err
+    with pytest.raises(PriveeError, match="is not the certificate of party bank"):
+        serve_party(ServeSettings(part, source, tls=world.tls("shop")))
+
+
+# Parties that are away, hang, come back, or are not what they should be.
+
+
+def test_a_party_that_is_killed_and_restarted(world):
+    address = world.running["shop/sql"].address
+
+    async def work(channel):
+        first = await channel.embeddings([person(1)])
+        world.running["shop/sql"].kill()
+        started = time.perf_counter()
+        with pytest.raises(PartyError, match=r"^party shop cannot be reached$") as caught:
+            await channel.embeddings([person(1)])
+        assert time.perf_counter() - started < 2 + SLACK
+        assert caught.value.kind == "unreachable"
+        health = await channel.health()
+        assert [health[party].reachable for party in ("bank", "shop")] == [True, False]
+        assert health["shop"].error == "party shop cannot be reached"
+        database = f"sqlite:///{world.folder / 'tables.db'}"
+        again = ("shop/sql", "tables", "shop", database, "--table", "shop")
+        await asyncio.to_thread(world.start, *again, listen=address)
+        return first, await channel.embeddings([person(1)])
+
+    first, second = using(world.channel(world.shops()), work)
+    assert np.array_equal(first["shop"], second["shop"])
+
+
+def test_a_party_that_hangs_and_goes_on(world):
+    party = world.running["mlp/passive-1"]
+
+    async def timed(channel):
+        started = time.perf_counter()
+        with pytest.raises(PartyError) as caught:
+            await channel.embeddings(["1"])
+        assert str(caught.value) == "party passive-1 did not answer in 0.6 s"
+        assert caught.value.kind == "deadline"
+        return time.perf_counter() - started
+
+    async def work(channel):
+        first = await channel.embeddings(["1"])
+        party.send(signal.SIGSTOP)
+        try:
+            taken = await asyncio.gather(*(timed(channel) for _ in range(8)))
+            health = await channel.health()
+        finally:
+            party.send(signal.SIGCONT)
+        assert max(taken) < 0.6 + SLACK
+        assert not health["passive-1"].reachable
+        assert health["passive-1"].seconds < 0.6 + SLACK
+        return first, await channel.embeddings(["1"])
+
+    first, second = using(world.channel(world.digits(), patience=PartyTimeouts(deadline=0.6)), work)
+    assert np.array_equal(first["passive-1"], second["passive-1"])
+
+
+def test_other_weights_are_a_mismatch(world):
+    files = RunFolder.open(world.folder / "mlp").config["files"]
+    right = {party: files[f"parties/{party}/model.safetensors"] for party in PARTIES}
+    health = using(world.channel(world.digits(), expected_weights=right), lambda channel: channel.health())
+    assert {party: health[party].weights for party in PARTIES} == right
+    assert health["active"].rows == 1797
+    assert (health["active"].width, health["active"].features) == (64, 32)
+    wrong = right | {"active": right["passive-1"]}
+    error, _ = failure(world.channel(world.digits(), expected_weights=wrong), ["1"])
+    assert (error.party, error.kind) == ("active", "mismatch")
+    assert "serves other weights than the run's" in str(error)
+    health = using(world.channel(world.digits(), expected_weights=wrong), lambda channel: channel.health())
+    assert not health["active"].reachable
+    assert "other weights" in health["active"].error
+
+
+@pytest.mark.parametrize(
+    ("entities", "columns", "words"),
+    [
+        ([], None, "a list of one text or more"),
+        ("12", None, "a list of one text or more"),
+        (["1", ""], None, "entity 1 must be a text"),
+        (["1", "é" * 129], None, "entity 1 must be a text of 1 to 256 bytes"),
+        (["\ud800"], None, "entity 0 must be"),
+        ([7], None, "entity 0 must be"),
+        (["1"], np.zeros((2, 32)), "one row for each of the 1 entities"),
+        (["1"], np.zeros((1, 31)), "must have 32 features"),
+        (["1"], np.full((1, 32), np.nan), r"finite numbers in \[0, 1\]"),
+        (["1"], np.full((1, 32), 1.5), r"finite numbers in \[0, 1\]"),
+        (["1"], np.zeros((1, 32), dtype=complex), "must be numbers"),
+    ],
+)
+def test_callers_mistakes_are_told_without_the_id(world, entities, columns, words):
+    with pytest.raises(PriveeError, match=words) as caught:
+        using(world.channel(world.digits()), lambda channel: channel.embeddings(entities, columns))
+    assert not isinstance(caught.value, PartyError)
+
+
+# Frames.
+
+
+def test_hostile_frames_never_end_a_server(world):
+    address, mine = world.running["mlp/active"].address, world.tls("coordinator")
+    pems = mine.ca.read_bytes(), mine.key.read_bytes(), mine.cert.read_bytes()
+    options = [("grpc.ssl_target_name_override", "active.party.privee"), ("grpc.enable_http_proxy", 0)]
+    with grpc.secure_channel(address, grpc.ssl_channel_credentials(*pems), options) as channel:
+        embed = channel.unary_unary(EMBED)
+
+        def code(frame: bytes) -> grpc.StatusCode:
+            try:
+                embed(frame, timeout=10)
+            except grpc.RpcError as error:
+                return error.code()
+            return grpc.StatusCode.OK
+
+        @settings(max_examples=80)
+        @given(hostile_frames())
+        def attack(frame: bytes) -> None:
+            assert code(frame) in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OK)
+
+        attack()
+        assert {code(frame) for frame in NASTY} == {grpc.StatusCode.INVALID_ARGUMENT}
+        assert code(bytes(65 << 20)) is grpc.StatusCode.RESOURCE_EXHAUSTED
+        with pytest.raises(grpc.RpcError) as caught:
+            channel.unary_unary("/privee.Party/Weights")(b"", timeout=5)
+        assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
+    assert world.running["mlp/active"].running
+    assert using(world.channel(world.digits()), lambda channel: channel.embeddings(["1"]))
+    assert not world.events("mlp/active", "failed")
+
+
+# Last: what the processes said, and how they end.
+
+
+def test_logs_are_json_without_ids_and_a_stop_is_graceful(world):
+    keys = ("bank/csv", "mlp/active")
+    with ThreadPoolExecutor() as pool:
+        assert list(pool.map(lambda key: world.running[key].stop(), keys)) == [0, 0]
+    for key in keys:
+        first, *lines = world.log(key).read_text().splitlines()
+        assert first.startswith("privee: party ")
+        assert world.running[key].address in first
+        events = [json.loads(line) for line in lines]
+        assert [events[0]["event"], events[-1]["event"]] == ["ready", "stopped"]
+        assert {"count", "seconds", "peer"} <= set(next(e for e in events if e["event"] == "embedded"))
+        assert "kunde-" not in world.log(key).read_text()
+    assert any(event["peer"] == "other" for event in world.events("bank/csv", "refused"))

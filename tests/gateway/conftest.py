@@ -1,0 +1,32 @@
+"""A trained run with certificates, gateways in the test's own process, and ledgers in both kinds of database."""
+
+from pathlib import Path
+
+import pytest
+
+from privee.gateway.demo import make_world
+from privee.gateway.ledger.ledger import Ledger
+from tests._support.ledger_cases import KEY
+from tests._support.local_gateway import Local
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory) -> Path:
+    """A trained run with certificates, for all gateways that start in the test's own process."""
+    place = tmp_path_factory.mktemp("ui")
+    make_world(place, epochs=3)
+    return place
+
+
+@pytest.fixture
+def local(folder, tmp_path):
+    with Local(folder, tmp_path) as found:
+        yield found
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request, tmp_path):
+    """A new ledger, in both kinds of database."""
+    address = f"sqlite:///{tmp_path / 'l.db'}" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    Ledger.create(address, KEY)
+    return address
