@@ -13,10 +13,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from privee.errors import PriveeError
+from privee.gateway.budget.price import CAP, Price
 from privee.gateway.ledger import audit_chain
 from privee.gateway.ledger.connections import Connections
 from privee.gateway.ledger.database import LedgerUnavailable, clear_errors
-from privee.gateway.ledger.limits import CAP, Price
 from privee.gateway.ledger.mark import MISSING, Mark, Tally, path_for, read_mark, read_tally
 from privee.gateway.ledger.private_files import SameFile
 from privee.gateway.ledger.schema import spending, tally
