@@ -36,7 +36,7 @@ LONGEST = (
 )
 """What takes minutes starts first, so that no worker is left alone with it at the end."""
 
-TOGETHER = ("gateway/http",)
+TOGETHER = ("gateway/channel", "gateway/http")
 """Folders whose files share what their fixtures start, and so go to one worker together."""
 
 SECONDS = 900

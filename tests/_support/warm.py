@@ -15,6 +15,7 @@ import runpy
 import signal
 import socket
 import sys
+import threading
 import traceback
 
 LARGE = (
@@ -40,6 +41,17 @@ LARGE = (
     "private_set_intersection.python",
     "matplotlib.figure",
     "matplotlib.backends.backend_svg",
+    "grpc.aio",
+    "fastapi",
+    "uvicorn",
+    "uvloop",
+    "httptools",
+    "sqlalchemy",
+    "alembic.command",
+    "psycopg",
+    "limits",
+    "prometheus_client",
+    "jinja2",
 )
 
 
@@ -84,6 +96,7 @@ def end(code: object) -> None:
     """As Python ends, but for taking down what was loaded before the fork, which would copy all of it."""
     if isinstance(code, str):
         print(code, file=sys.stderr)
+    threading._shutdown()
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -92,7 +105,8 @@ def end(code: object) -> None:
 
 if __name__ == "__main__":
     for name in LARGE:
-        importlib.import_module(name)
+        with contextlib.suppress(ModuleNotFoundError):
+            importlib.import_module(name)
     gc.freeze()
     arguments = serve(socket.socket(fileno=int(sys.argv[1])))
     if arguments is not None:

@@ -8,6 +8,7 @@ from privee.gateway.demo import make_world
 from privee.gateway.ledger.ledger import Ledger
 from tests._support.ledger_cases import KEY
 from tests._support.local_gateway import Local
+from tests._support.warm_servers import warm_servers
 
 
 @pytest.fixture(scope="session")
@@ -30,3 +31,10 @@ def url(request, tmp_path):
     address = f"sqlite:///{tmp_path / 'l.db'}" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
     Ledger.create(address, KEY)
     return address
+
+
+@pytest.fixture(scope="session", autouse=True)
+def servers():
+    """Started the quick way."""
+    with warm_servers():
+        yield

@@ -16,6 +16,7 @@ import torch
 from privee.gateway.demo import make_world, running
 from privee.vfl.experiment import open_run
 from tests._support.gateway_world import Running, infer
+from tests._support.warm_servers import cold_servers
 
 DEBUGGING = {
     "PYTHONDEVMODE": "1",
@@ -40,7 +41,7 @@ def world(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         for name, value in DEBUGGING.items():
             patch.setenv(name, value)
-        with running(made, options) as (gateway, parties):
+        with cold_servers(), running(made, options) as (gateway, parties):
             found = Running(made, gateway, parties)
             yield found
             for party in found.parties.values():

@@ -16,7 +16,7 @@ from privee.attacks.watch import Watch
 from privee.defenses.inverse import condition_on_sum, tighten_by_sum
 from privee.defenses.rank_noise import RankNoise
 from privee.errors import PriveeError
-from privee.theory import by_class, reconstruction_interval
+from privee.theory import minimum_estimate, reconstruction_interval
 
 Estimator = Literal["minimum", "mean", "likelihood"]
 
@@ -90,9 +90,8 @@ def join_releases(view: AttackerView, estimator: Estimator) -> Tensor:
 
 
 def _minimum(releases: np.ndarray, defense: RankNoise) -> np.ndarray:
-    """The paper's estimator (see privee.theory.minimum_estimate), for all records at once."""
-    public = defense.intervals(releases.shape[2])
-    return np.asarray((releases.min(axis=0) + public.shift) / by_class(public.factor_low, releases[0]))
+    """The paper's estimator, record by record."""
+    return np.array([minimum_estimate(asked, defense) for asked in releases.swapaxes(0, 1)])
 
 
 def _likelihood(releases: np.ndarray, defense: RankNoise) -> np.ndarray:

@@ -7,23 +7,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from scipy import stats
 
 from privee.attacks.metrics import attainable_protection
+from privee.audit.grades import GRADES, grade_of
 from privee.audit.results import Attacker, Best, Card, Estimate, Finding, Handout, SubjectInfo
 from privee.audit.task import MEAN_GUESS
 from privee.defenses import NoDefense, RankingOnly
 from privee.defenses import defense as make_defense
-
-GRADES = ((0.1, "open"), (0.5, "weak"), (0.9, "partial"), (math.inf, "guarded"))
-"""By guess-normalised error: what is below the first number is open, and so on."""
-
-WORDS = {
-    "open": "The release gives the private columns away",
-    "weak": "The release gives much away",
-    "partial": "The release gives something away",
-    "guarded": "The release adds little or nothing to a guess",
-}
+from privee.theory import half_width
 
 
 def estimate(values: Sequence[float]) -> Estimate:
@@ -31,7 +22,7 @@ def estimate(values: Sequence[float]) -> Estimate:
     mean = float(np.mean(values))
     if len(values) < 2:
         return Estimate(mean=mean)
-    half = float(stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values)))
+    half = float(half_width(values))
     return Estimate(mean=mean, low=max(0.0, mean - half), high=mean + half, seeds=len(values))
 
 
@@ -58,7 +49,7 @@ def _card(
     normalised = headline.error.mean / guess.error.mean if guess.error.mean > 0 else 1.0
     guarantee = make_defense(spec).guarantee(subject.classes)
     accuracies = [h.accuracy for h in moved if h.accuracy is not None]
-    grade = next(word for limit, word in GRADES if normalised < limit)
+    grade = grade_of(normalised)
     return Card(
         subject=subject.name,
         defense=spec,
@@ -87,15 +78,16 @@ def _card(
 
 def verdict(grade: str, headline: Best, guess: Best) -> str:
     """What an auditor can read out."""
+    told = GRADES[grade].verdict
     reach, blind = (_share(math.sqrt(best.error.mean)) for best in (headline, guess))
     if headline.attacker == "guess":
         return (
-            f"{WORDS[grade]}: no attack tried did better than the {guess.attack}, which needs no release and "
+            f"{told}: no attack tried did better than the {guess.attack}, which needs no release and "
             f"comes to within {blind} of each column's range (root mean square)."
         )
     who = "an attacker who knows this defense" if headline.attacker == "adaptive" else "even an attacker who ignores it"
     return (
-        f"{WORDS[grade]}: {who} recovers the private columns to within {reach} of their range (root mean square, "
+        f"{told}: {who} recovers the private columns to within {reach} of their range (root mean square, "
         f"{headline.attack}); without the release, a guess comes to within {blind}."
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from privee.attacks import attack as make_attack
 from privee.attacks.watch import Watch
 from privee.audit.results import Finding
 from privee.audit.subject import Subject
-from privee.audit.task import Task, guess_findings, measured, task_key
+from privee.audit.task import Task, attacked, guess_findings, simulated, task_key
 from privee.data.score_files.in_memory import load_scores
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError
@@ -48,16 +47,13 @@ def attack_once(
         released: release files of all target records, in their order, one per query; none are simulated then.
         watch_for: makes the attack's watch, given a key that is the same for the same work.
     """
-    chosen, protection = make_attack(attack), make_defense(defense)
+    make_attack(attack)  # refuses a spec that says nothing before anything is released
+    protection = make_defense(defense)
     sample = subject.sample(seed, None if released else records, auxiliary_rows)
     if released:
         releases = np.stack([read_release(path, subject) for path in released])
     else:
-        releases = sample.releases(protection.public_copy() if protection.slow else protection, seed, queries)
-    view = sample.view(releases, protection, adaptive=adaptive)
-    reason = chosen.why_not(view)
-    if reason is not None:
-        raise PriveeError(f"{attack} cannot be used here: {reason}")
+        releases = simulated(sample, protection, seed, queries)
     task = Task(
         key=task_key(sample.fingerprint(), defense, attack, adaptive, seed),
         subject=subject.name,
@@ -70,10 +66,10 @@ def attack_once(
         queries=len(releases),
         keep_shown=False,
     )
-    start = time.perf_counter()
-    found = chosen.run(view, seed=seed, watch=watch_for(task.key[:16]))
-    finding = measured(task, found, time.perf_counter() - start)
-    return finding, guess_findings(subject.name, sample, seed, keep_shown=False), found.unknown
+    finding, unknown = attacked(task, releases, watch_for(task.key[:16]))
+    if unknown is None:
+        raise PriveeError(f"{attack} cannot be used here: {finding.reason}")
+    return finding, guess_findings(subject.name, sample, seed, keep_shown=False), unknown
 
 
 def read_release(path: Path, subject: Subject) -> NDArray[np.float64]:

@@ -18,9 +18,9 @@ from privee.attacks import from_federation
 from privee.attacks.own_model import Outputs, Scaling, from_callable
 from privee.audit.subject import Subject
 from privee.data.datasets import load_dataset
-from privee.data.partition import Partition
+from privee.data.partition import How, Partition
 from privee.errors import PriveeError
-from privee.vfl.experiment import How, open_run, partition_of, train_run
+from privee.vfl.experiment import open_run, partition_of, train_run
 from privee.vfl.joint_data import JointData, from_dataset
 from privee.vfl.joint_model import JointModel
 from privee.vfl.run_format import is_finished_run
@@ -57,8 +57,7 @@ def subject_from_dataset(
     """Train a joint model on a dataset into a run folder, or take the one that is there already."""
     if not is_finished_run(run):
         dataset = load_dataset(name, data_dir=data_dir, seed=seed)
-        chosen = how or ("strips" if dataset.image_shape else "contiguous")
-        partition = partition_of(dataset, parties=parties, adversary_fraction=fraction, how=chosen, seed=seed)
+        partition = partition_of(dataset, parties=parties, adversary_fraction=fraction, how=how, seed=seed)
         training = settings or TrainingSettings(epochs=40, batch_size=32, learning_rate=1e-2, seed=seed)
         train_run(run, from_dataset(dataset, partition), model, training, on_step=on_step)
     return subject_from_run(run, data_dir=data_dir)

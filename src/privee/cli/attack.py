@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from privee.cli.joint_data import MODEL_NAMES, How
+from privee.cli.joint_data import MODEL_NAMES
 from privee.cli.output import InterruptedByUserError, out, print_json, progress_bar
 from privee.cli.subjects import chosen_subject
+from privee.data.partition import How
 from privee.errors import PriveeError
 
 CHECKPOINTS = Path(".privee-attack")

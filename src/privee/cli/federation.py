@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from privee.cli.joint_data import MODEL_NAMES, How, id_columns, named_files, show_outcome
+from privee.cli.joint_data import MODEL_NAMES, id_columns, named_files, show_outcome
 from privee.cli.output import InterruptedByUserError, err, out, print_json, progress_bar, stop_in_order
+from privee.data.partition import How
 from privee.errors import PriveeError
 
 if TYPE_CHECKING:

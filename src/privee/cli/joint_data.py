@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from privee.cli.output import out, print_json, progress_bar
+from privee.data.partition import How
 from privee.errors import PriveeError
 from privee.registry import modules_of
 
 if TYPE_CHECKING:
     from privee.vfl.experiment import TrainingOutcome
     from privee.vfl.joint_data import JointData
-
-How = Literal["contiguous", "random", "strips"]
 
 _NAMES = [module.rpartition(".")[2].replace("_", "-") for module in modules_of("privee.vfl.models")]
 MODEL_NAMES = f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}"
@@ -57,8 +56,7 @@ def dataset_data(
 
     with progress_bar(f"fetching {name}") as progress:
         dataset = load_dataset(name, data_dir=data_dir, seed=seed, progress=progress)
-    chosen = how or ("strips" if dataset.image_shape else "contiguous")
-    partition = partition_of(dataset, parties=parties, adversary_fraction=fraction, how=chosen, seed=seed)
+    partition = partition_of(dataset, parties=parties, adversary_fraction=fraction, how=how, seed=seed)
     return from_dataset(dataset, partition)
 
 

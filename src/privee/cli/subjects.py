@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privee.cli.joint_data import How, named_files
+from privee.cli.joint_data import named_files
 from privee.cli.output import err, progress_bar
+from privee.data.partition import How
 from privee.errors import PriveeError
 
 if TYPE_CHECKING:

@@ -16,6 +16,8 @@ from privee.randomness import seeded
 SAVED_VERSION = 1
 
 Group = tuple[int, ...]
+How = Literal["contiguous", "random", "strips"]
+"""How columns are dealt out; strips are for pictures."""
 
 
 @dataclass(frozen=True)

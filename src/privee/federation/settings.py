@@ -1,7 +1,4 @@
-"""What a job is to do, and what a site keeps to itself: two small files, one for everybody and one for each site.
-
-Where a job's data comes from: a named dataset shared out among the sites, or each site's own table.
-"""
+"""What a job is to do and on which data, and what a site keeps to itself: one file for everybody and one for each site."""
 
 from __future__ import annotations
 
@@ -15,9 +12,10 @@ from typing import Any
 
 from privee.atomic import read_json, write_json
 from privee.data.datasets import load_dataset
+from privee.data.partition import How
 from privee.errors import PriveeError, SettingError
 from privee.federation.wire.tensors import Packing
-from privee.vfl.experiment import How, partition_of
+from privee.vfl.experiment import partition_of
 from privee.vfl.joint_model import COORDINATOR
 from privee.vfl.training import TrainingSettings
 
@@ -154,8 +152,7 @@ def dataset_source(
 ) -> tuple[tuple[str, ...], Mapping[str, Any]]:
     """Site names and source of a dataset whose columns are shared out as `privee train` does it."""
     dataset = load_dataset(name, data_dir=data_dir, seed=seed)
-    chosen = how or ("strips" if dataset.image_shape else "contiguous")
-    partition = partition_of(dataset, parties=parties, adversary_fraction=adversary_fraction, how=chosen, seed=seed)
+    partition = partition_of(dataset, parties=parties, adversary_fraction=adversary_fraction, how=how, seed=seed)
     source = {"dataset": dataset.name, "partition": partition.as_dict(), "shares": partition.describe()}
     return tuple(part.name for part in partition.parts), source
 

@@ -1,11 +1,12 @@
 """The paper's appendix A in functions: one statement, one function, one test; and what it leaves open.
 
 `preservation`: what the release keeps. `ambiguity`: what one release hides. `repeated_queries`: what many give away.
-`composition`: what differentially private releases add up to.
+`composition`: what differentially private releases add up to. `intervals`: how sure a measured mean is.
 """
 
 from privee.theory.ambiguity import Ambiguity, by_class, other_scores, printed_radius, reconstruction_interval
 from privee.theory.composition import composed_epsilon, epsilon_per_release
+from privee.theory.intervals import half_width
 from privee.theory.preservation import (
     apply_transform,
     correlation_bound,
@@ -36,6 +37,7 @@ __all__ = [
     "distance_bounds",
     "epsilon_per_release",
     "expected_error",
+    "half_width",
     "hit_probability",
     "midrange_estimate",
     "minimum_estimate",

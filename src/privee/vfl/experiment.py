@@ -1,6 +1,6 @@
 """From joint data to a saved run, and back: what `privee train` and `privee predict` do.
 
-Predict with a saved run: what leaves is a release, never the scores, unless asked for in so many words.
+What leaves a prediction is a release, never the scores, unless asked for in so many words.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 
 from privee.atomic import read_json, write_json
 from privee.data.datasets import Dataset, load_dataset
-from privee.data.partition import Partition, split_columns, split_image
+from privee.data.partition import How, Partition, split_columns, split_image
 from privee.data.score_files.in_memory import save_scores
 from privee.data.tables import Preprocessing
 from privee.defenses import Defense
@@ -29,8 +29,6 @@ from privee.vfl.messages import Report
 from privee.vfl.run_format import PARTY, party_file, run_config
 from privee.vfl.runs import RunFolder, write_private
 from privee.vfl.training import OnStep, TrainingSettings, train
-
-How = Literal["contiguous", "random", "strips"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,8 +45,15 @@ class TrainingOutcome:
         return dataclasses.asdict(self)
 
 
-def partition_of(dataset: Dataset, *, parties: int, adversary_fraction: float | None, how: How, seed: int) -> Partition:
-    """Who holds which columns of a dataset: strips for pictures, columns (encoded ones together) for tables."""
+def partition_of(
+    dataset: Dataset, *, parties: int, adversary_fraction: float | None, how: How | None, seed: int
+) -> Partition:
+    """Who holds which columns of a dataset, encoded ones of a table together.
+
+    Unless said otherwise, pictures are cut into strips and the columns of a table dealt out as they stand, in equal
+    shares.
+    """
+    how = how or ("strips" if dataset.image_shape else "contiguous")
     if how == "strips":
         if dataset.image_shape is None:
             raise PriveeError(f"{dataset.name} is a table; strips are for pictures (use contiguous or random)")

@@ -10,6 +10,7 @@ import pytest
 import privee
 from tests._support.gateway_world import MODEL, body, gateway_world, infer
 from tests._support.local_gateway import text_of, visitor
+from tests._support.warm_servers import cold_servers
 
 TOY = Path(__file__).with_name("toy_policy.py")
 CLASSES, ALLOWED = 10, 25
@@ -21,7 +22,7 @@ def package(tmp_path_factory):
     place = tmp_path_factory.mktemp("package")
     shutil.copytree(Path(privee.__file__).parent, place / "privee", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(TOY, place / "privee" / "gateway" / "budget" / "shown_numbers.py")
-    with pytest.MonkeyPatch.context() as patch:
+    with cold_servers(), pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(place))
         yield place
 

@@ -1,46 +1,19 @@
 """Parties as real processes over real TLS: right answers, named errors in time, and nobody who is not who they say."""
 
 import asyncio
-import json
 import signal
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
-import grpc
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
 
 from privee.errors import PriveeError
-from privee.gateway.channel.party_channel import PartyChannel, PartyTimeouts
+from privee.gateway.channel.party_channel import PartyTimeouts
 from privee.party.errors import PartyError
-from privee.party.start import ServeSettings, serve_party
-from privee.party.stores import Source
-from privee.party.wire import ABOUT, EMBED, EmbedRequest
 from privee.vfl.experiment import open_run
 from privee.vfl.runs import RunFolder
-from tests._support.commands import run
-from tests._support.hostile_frames import NASTY, hostile_frames
-from tests._support.party_world import PARTIES, SLACK, World, call, failure, make_world, person, using
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    made = make_world(tmp_path_factory.mktemp("world"))
-    folder = made.folder
-    jobs = [(f"mlp/{party}", "mlp", party, "dataset") for party in PARTIES]
-    jobs += [("bank/csv", "tables", "bank", folder / "bank.csv")]
-    jobs += [("shop/sql", "tables", "shop", f"sqlite:///{folder / 'tables.db'}", "--table", "shop")]
-    try:
-        with ThreadPoolExecutor(3) as pool:
-            list(pool.map(lambda job: made.start(*job), jobs))
-        yield made
-    finally:
-        for process in made.running.values():
-            process.kill()
-
+from tests._support.party_world import PARTIES, SLACK, failure, person, using
 
 # Right answers.
 
@@ -160,57 +133,6 @@ def test_a_cancelled_request_leaves_the_others_alone(world):
     assert sum(isinstance(answer, dict) for answer in answers) == 17
 
 
-# Who may talk to whom.
-
-
-@pytest.mark.parametrize(
-    ("role", "certs", "code"),
-    [
-        ("shop", "certs", grpc.StatusCode.UNAVAILABLE),  # in the handshake: it is not for asking
-        ("bank", "certs", grpc.StatusCode.UNAVAILABLE),
-        ("old-shop", "certs", grpc.StatusCode.PERMISSION_DENIED),
-        ("coordinator", "strangers", grpc.StatusCode.UNAVAILABLE),
-        (None, "certs", grpc.StatusCode.UNAVAILABLE),
-    ],
-)
-def test_only_the_coordinator_may_ask(world, role, certs, code):
-    address = world.running["bank/csv"].address
-    frame = EmbedRequest((person(1),)).encode()
-    asked = (ABOUT, b""), (EMBED, frame)
-    assert [call(address, *one, world.tls("bank"), world.tls("coordinator"), "bank") for one in asked]
-    mine = None if role is None else world.tls(role, certs)
-    for one in asked:
-        with pytest.raises(grpc.RpcError) as caught:
-            call(address, *one, world.tls("bank"), mine, "bank")
-        assert caught.value.code() is code
-
-
-def test_one_party_cannot_pose_as_another(world):
-    shop = world.running["shop/sql"].address
-    error, _ = failure(world.channel({"bank": shop, "shop": shop}), [person(1)])
-    assert (error.party, error.kind) == ("bank", "refused")
-    assert "has not shown a certificate of its own name" in str(error)
-
-
-def test_a_party_of_another_ca_is_refused(world):
-    channel = PartyChannel(world.digits(), world.tls("coordinator", "strangers"))
-    error, _ = failure(channel, ["1"])
-    assert (error.party, error.kind) == ("active", "refused")
-
-
-def test_the_gateway_needs_its_own_certificate_and_tls_off_loopback(world):
-    with pytest.raises(PriveeError, match="is not the coordinator's certificate"):
-        PartyChannel(world.digits(), world.tls("bank"))
-    with pytest.raises(PriveeError, match="not a loopback address, so TLS is needed"):
-        PartyChannel({"bank": "192.0.2.1:7001"}, None)
-    part, source = world.part("tables", "bank"), Source("x.csv")
-    code, _, err = run("party", "serve", part, "--data", "x.csv", "--listen", "0.0.0.0:0", cwd=world.folder)
-    assert code == 2
-    assert "0.0.0.0:0 is not a loopback address, so TLS is needed: give --certs" in err
-    with pytest.raises(PriveeError, match="is not the certificate of party bank"):
-        serve_party(ServeSettings(part, source, tls=world.tls("shop")))
-
-
 # Parties that are away, hang, come back, or are not what they should be.
 
 
@@ -301,54 +223,3 @@ def test_callers_mistakes_are_told_without_the_id(world, entities, columns, word
     with pytest.raises(PriveeError, match=words) as caught:
         using(world.channel(world.digits()), lambda channel: channel.embeddings(entities, columns))
     assert not isinstance(caught.value, PartyError)
-
-
-# Frames.
-
-
-def test_hostile_frames_never_end_a_server(world):
-    address, mine = world.running["mlp/active"].address, world.tls("coordinator")
-    pems = mine.ca.read_bytes(), mine.key.read_bytes(), mine.cert.read_bytes()
-    options = [("grpc.ssl_target_name_override", "active.party.privee"), ("grpc.enable_http_proxy", 0)]
-    with grpc.secure_channel(address, grpc.ssl_channel_credentials(*pems), options) as channel:
-        embed = channel.unary_unary(EMBED)
-
-        def code(frame: bytes) -> grpc.StatusCode:
-            try:
-                embed(frame, timeout=10)
-            except grpc.RpcError as error:
-                return error.code()
-            return grpc.StatusCode.OK
-
-        @settings(max_examples=80)
-        @given(hostile_frames())
-        def attack(frame: bytes) -> None:
-            assert code(frame) in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OK)
-
-        attack()
-        assert {code(frame) for frame in NASTY} == {grpc.StatusCode.INVALID_ARGUMENT}
-        assert code(bytes(65 << 20)) is grpc.StatusCode.RESOURCE_EXHAUSTED
-        with pytest.raises(grpc.RpcError) as caught:
-            channel.unary_unary("/privee.Party/Weights")(b"", timeout=5)
-        assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
-    assert world.running["mlp/active"].running
-    assert using(world.channel(world.digits()), lambda channel: channel.embeddings(["1"]))
-    assert not world.events("mlp/active", "failed")
-
-
-# Last: what the processes said, and how they end.
-
-
-def test_logs_are_json_without_ids_and_a_stop_is_graceful(world):
-    keys = ("bank/csv", "mlp/active")
-    with ThreadPoolExecutor() as pool:
-        assert list(pool.map(lambda key: world.running[key].stop(), keys)) == [0, 0]
-    for key in keys:
-        first, *lines = world.log(key).read_text().splitlines()
-        assert first.startswith("privee: party ")
-        assert world.running[key].address in first
-        events = [json.loads(line) for line in lines]
-        assert [events[0]["event"], events[-1]["event"]] == ["ready", "stopped"]
-        assert {"count", "seconds", "peer"} <= set(next(e for e in events if e["event"] == "embedded"))
-        assert "kunde-" not in world.log(key).read_text()
-    assert any(event["peer"] == "other" for event in world.events("bank/csv", "refused"))

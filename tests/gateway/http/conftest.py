@@ -4,7 +4,10 @@ import contextlib
 
 import pytest
 
-from tests._support.gateway_world import gateway_world
+from privee.gateway.demo import PARTIES
+from tests._support.gateway_world import DEFENSE, Running, gateway_world, infer
+from tests._support.hostile_requests import PERSON
+from tests._support.marked_world import make_marked_world, start_party
 
 OTHERS = {
     "bare": ("--defense", "none", "--uncounted"),
@@ -28,3 +31,37 @@ def world(tmp_path_factory):
 def consumer(world):
     with world.client() as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def marked(tmp_path_factory):
+    """A gateway and its twin with TLS, whose entities have marked ids."""
+    made = make_marked_world(tmp_path_factory.mktemp("hostile"))
+    options = (*DEFENSE, "--releases", "100000", "--deadline", "20")
+    with contextlib.ExitStack() as stack:
+        parties = {name: start_party(made, name) for name in PARTIES}
+        for process in parties.values():
+            stack.callback(process.stop)
+        addresses = {name: process.wait_ready().ready["address"] for name, process in parties.items()}
+        plain, secured = made.gateway(addresses, options), made.gateway(addresses, (*options, "--tls"), name="secured")
+        stack.callback(plain.stop)
+        stack.callback(secured.stop)
+        found = Running(made, plain.wait_ready(), parties)
+        found.secured = secured.wait_ready().ready["url"]
+        yield found
+
+
+@pytest.fixture(scope="session")
+def release_values():
+    """All numbers that were released by the marked gateway."""
+    return []
+
+
+@pytest.fixture
+def still_serves(marked, release_values):
+    """After the test, whatever it did, the marked gateway answers."""
+    yield
+    with marked.client() as client:
+        answer = infer(client, PERSON)
+    assert answer.status_code == 200
+    release_values += answer.json()["outputs"][0]["data"]

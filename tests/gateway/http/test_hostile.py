@@ -6,8 +6,6 @@ The entities have marked ids, so that the last test can look for them in every l
 import contextlib
 import json
 import socket
-import ssl
-import sys
 import threading
 import time
 from urllib.parse import urlsplit
@@ -19,52 +17,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis.specs.openapi import checks as conformance
 
-from privee.cli import app as cli
-from privee.gateway.demo import MODEL, PARTIES
+from privee.gateway.demo import MODEL
 from privee.gateway.http import middleware, server
-from privee.vfl.experiment import open_run
-from tests._support.gateway_world import DEFENSE, Running, infer
-from tests._support.hostile_requests import BODIES, HEADS, INFER, MIB, ONE, PERSON, tensors, text
-from tests._support.marked_world import MARK, make_marked_world, person, start_party
+from tests._support.gateway_world import infer
+from tests._support.hostile_requests import BODIES, HEADS, INFER, MIB, ONE, PERSON, text
+from tests._support.marked_world import person
 from tests._support.slow_senders import silent, slow_body, slow_head
 from tests._support.wire import connected, head, read_reply, send
 
-SECRET_VALUE = 0.7314159265
 ROLES = ("consumer", "auditor", "administrator")
 EXAMPLES = 8
-EVERYWHERE = "0.0.0.0"  # noqa: S104 (refused)
+
+
+pytestmark = pytest.mark.usefixtures("still_serves")
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    made = make_marked_world(tmp_path_factory.mktemp("hostile"))
-    options = (*DEFENSE, "--releases", "100000", "--deadline", "20")
-    with contextlib.ExitStack() as stack:
-        parties = {name: start_party(made, name) for name in PARTIES}
-        for process in parties.values():
-            stack.callback(process.stop)
-        addresses = {name: process.wait_ready().ready["address"] for name, process in parties.items()}
-        plain, secured = made.gateway(addresses, options), made.gateway(addresses, (*options, "--tls"), name="secured")
-        stack.callback(plain.stop)
-        stack.callback(secured.stop)
-        found = Running(made, plain.wait_ready(), parties)
-        found.secured = secured.wait_ready().ready["url"]
-        yield found
-
-
-@pytest.fixture(scope="module")
-def release_values():
-    """All numbers that were released in this module."""
-    return []
-
-
-@pytest.fixture(autouse=True)
-def still_serves(world, release_values):
-    yield
-    with world.client() as client:
-        answer = infer(client, PERSON)
-    assert answer.status_code == 200
-    release_values += answer.json()["outputs"][0]["data"]
+def world(marked):
+    return marked
 
 
 @pytest.mark.parametrize("sent", BODIES.values(), ids=BODIES)
@@ -228,58 +198,6 @@ def test_whatever_the_document_allows_or_forbids_gets_a_documented_answer(world,
     assert not role or 400 in statuses  # strangers are not told what is wrong with what they sent
 
 
-# Where it may listen
-
-
-def test_another_address_needs_certificates(world, capsys, monkeypatch):
-    run, key = str(world.world.run), str(world.ledger_key)
-    words = ["privee", "gateway", "serve", run, *DEFENSE, "--ledger", world.ledger_url, "--ledger-key", key]
-    words += [word for name, address in world.addresses.items() for word in ("--party", f"{name}={address}")]
-    monkeypatch.setattr(sys, "argv", [*words, "--host", EVERYWHERE, "--port", "0"])
-    assert cli.run() == 2
-    told = capsys.readouterr().err.strip()
-    assert f"{EVERYWHERE} is not a loopback address" in " ".join(told.split())
-    assert "--certs" in told
-    monkeypatch.setattr(sys, "argv", [*words, "--host", EVERYWHERE, "--no-tls", "--certs", str(world.world.certs)])
-    assert cli.run() == 2
-    assert "clear" in capsys.readouterr().err
-
-
-def test_https_with_the_private_ca(world):
-    trusted = ssl.create_default_context(cafile=world.world.certs / "ca.pem")
-    headers = {"Authorization": f"Bearer {world.key('consumer')}"}
-    assert world.secured.startswith("https://")
-    with httpx.Client(base_url=world.secured, headers=headers, verify=trusted) as client:
-        assert infer(client, PERSON).status_code == 200
-    with httpx.Client(base_url=world.secured) as stranger, pytest.raises(httpx.ConnectError, match="CERTIFICATE"):
-        stranger.get("/v2")
-
-
-@pytest.mark.parametrize(
-    "sent", [b"GET /v2 HTTP/1.1\r\nHost: x\r\n\r\n", bytes(4096), b"\x16\x03\x01\xff\xff" + b"\xff" * 4096, b""]
-)
-def test_what_is_not_tls_gets_no_http_answer(world, sent):
-    with connected(world.secured) as connection:
-        connection.sendall(sent)
-        connection.shutdown(socket.SHUT_WR)
-        found = b""
-        with contextlib.suppress(ConnectionError):
-            while piece := connection.recv(4096):
-                found += piece
-    assert b"HTTP" not in found
-    trusted = ssl.create_default_context(cafile=world.world.certs / "ca.pem")
-    assert httpx.get(f"{world.secured}/v2/health/live", verify=trusted).status_code == 200
-
-
-def test_old_tls_is_refused(world):
-    old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
-    with pytest.warns(DeprecationWarning, match="TLS"):
-        old.minimum_version, old.maximum_version = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1
-    with connected(world.secured) as connection, pytest.raises((ssl.SSLError, ConnectionError)):
-        old.wrap_socket(connection)
-
-
 # What remains after all of that
 
 
@@ -291,37 +209,6 @@ def test_slow_senders_are_cut_off(slow_senders):
         assert server.HEAD_SECONDS - 1 < found[name].seconds < server.HEAD_SECONDS + 15, name
     assert found["slow_body"].status == 408
     assert middleware.BODY_SECONDS - 1 < found["slow_body"].seconds < middleware.BODY_SECONDS + 15
-
-
-def test_nothing_private_is_in_any_log_or_in_the_ledger(world, release_values):
-    """No id, no score, no released number, no column, no API key."""
-    headers = {"Authorization": f"Bearer {world.key('consumer')}"}
-    sent = {"inputs": tensors([person(2)], [SECRET_VALUE, 0.25])["inputs"], "id": f"{MARK}-request"}
-    assert httpx.post(f"{world.url}{INFER}", json=sent, headers=headers).status_code == 200
-    federation, _ = open_run(world.world.run, {name: world.world.folder / f"{name}.csv" for name in PARTIES})
-    scores = federation.scores().ravel().tolist()
-    private = [MARK, str(SECRET_VALUE), *(world.key(role).split("_", 2)[2] for role in ROLES)]
-    private += [f"{value:.10f}"[:9] for value in (*release_values, *scores) if 0.01 < abs(value) < 0.99]
-    assert len(private) > 50
-    files = [*world.world.folder.glob("*.log"), *world.world.folder.glob("ledger.db*")]
-    assert len(files) >= 5
-    for file in files:
-        held = file.read_bytes()
-        assert len(held) > 100, file
-        assert not [word for word in private if word.encode() in held], file.name
-    with world.client("auditor") as client:
-        shown = client.get("/metrics").text
-    assert "privee_releases_total" in shown
-    assert not [word for word in private if word in shown]
-
-
-def test_every_line_of_the_logs_is_json_but_the_greeting(world):
-    for file in world.world.folder.glob("*.log"):
-        greeting, *lines = file.read_text().splitlines()
-        assert greeting.startswith("privee"), file.name
-        entries = [json.loads(line) for line in lines]
-        assert all({"time", "level", "event"} <= set(entry) for entry in entries)
-        assert not [entry for entry in entries if entry.get("status", 0) >= 500 or "exception" in entry]
 
 
 def test_strangers_bodies_are_not_read(world):

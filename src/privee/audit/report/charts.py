@@ -1,6 +1,6 @@
 """Charts as inline SVG: text stays text, ids are unique on the page, and nothing is left behind in matplotlib.
 
-The axes of the privacy-utility picture.
+The axes of the privacy-utility picture are here too.
 """
 
 from __future__ import annotations
@@ -25,9 +25,6 @@ INK, FAINT, GRID = "#1f2933", "#52606d", "#e4e7eb"
 FONT_SIZE = 11.0
 WIDTH, HEIGHT = 5.2, 3.6
 """Inches: text is legible when a phone shows this 350 pixels wide."""
-
-GRADE_COLOURS = {"open": "#b42318", "weak": "#b54708", "partial": "#175cd3", "guarded": "#067647"}
-GRADE_MARKERS = {"open": "s", "weak": "^", "partial": "D", "guarded": "o"}
 
 XLINK = "http://www.w3.org/1999/xlink"
 MEASURED_FONT = "DejaVu Sans"  # comes with matplotlib, and is wider than what browsers will use

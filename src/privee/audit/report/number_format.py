@@ -15,12 +15,6 @@ from privee.audit.words import SMALLEST, figure
 
 NO_BREAK, MINUS = "\u00a0", "\u2212"
 
-GRADES = ("open", "weak", "partial", "guarded")
-"""From the worst to the best."""
-
-MARKS = {"open": "■", "weak": "▲", "partial": "◆", "guarded": "●"}
-"""The shape of a grade in charts and legends, so that nothing hangs on colour alone."""
-
 
 def number(value: float | None) -> str:
     """A measurement in plain decimals, never in powers of ten.

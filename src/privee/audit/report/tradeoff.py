@@ -8,6 +8,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 from matplotlib.axes import Axes
 
+from privee.audit.grades import GRADES, OTHER
 from privee.audit.report import charts
 from privee.audit.report.charts import scale_error, scale_moved
 from privee.audit.report.label_placement import Box, LabelledPoint, needs_leader, place_labels
@@ -80,14 +81,14 @@ def _margin_note(axes: Axes, x: float, y: float, lines: Sequence[str]) -> None:
 
 
 def _draw_point(axes: Axes, card: Card) -> None:
-    error, colour = card.headline.error, charts.GRADE_COLOURS.get(card.grade, charts.INK)
+    error, grade = card.headline.error, GRADES.get(card.grade, OTHER)
     if error.low is not None and error.high is not None:
-        axes.vlines(card.mean_l1_moved, error.low, error.high, color=colour, linewidth=1.3, alpha=0.6, zorder=2)
+        axes.vlines(card.mean_l1_moved, error.low, error.high, color=grade.colour, linewidth=1.3, alpha=0.6, zorder=2)
     axes.plot(
         [card.mean_l1_moved],
         [error.mean],
-        charts.GRADE_MARKERS.get(card.grade, "o"),
-        color=colour,
+        grade.marker,
+        color=grade.colour,
         markersize=MARKER - 1,
         markeredgecolor="white",
         markeredgewidth=0.8,

@@ -1,6 +1,6 @@
 """Counts that a SQLite ledger has lost: how that shows against its mark, and how it is accepted.
 
-What watches over a SQLite ledger's files while it is open, so that no count is lost unnoticed.
+A guard watches over its files while it is open, so that none is lost unnoticed.
 """
 
 from __future__ import annotations

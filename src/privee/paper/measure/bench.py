@@ -18,8 +18,9 @@ from safetensors.numpy import load_file, save_file
 from privee.atomic import whole_file
 from privee.audit import Audit, Grid, Subject, run_grid, subject_from_dataset
 from privee.audit.engine import Engine, spread
+from privee.data.partition import How
 from privee.paper.outcomes import Size
-from privee.vfl.experiment import How, open_run
+from privee.vfl.experiment import open_run
 from privee.vfl.run_format import is_finished_run
 from privee.vfl.training import TrainingSettings, paper_settings
 

@@ -1,6 +1,6 @@
-"""Rows of repeated-query curves: errors beside theory, and how often chance alone would part them.
+"""Rows of repeated-query curves: what an attacker makes of many releases of one record, beside theory.
 
-What an attacker makes of many releases of one record, how far off it is, and when theory may be called wrong.
+How often chance alone would part the two says when theory may be called wrong.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from privee.audit.curves import QUERIES, REPEATS
+from privee.audit.task import QUERIES, REPEATS
 from privee.defenses.inverse import condition_on_sum, tighten_by_sum
 from privee.defenses.rank_noise import RankNoise
 from privee.paper.outcomes import Row, Value, mean_interval
 from privee.randomness import Draws, seeded
 from privee.scores.forms import Floats
-from privee.theory import by_class, expected_error, rate
+from privee.theory import by_class, expected_error, half_width, minimum_estimate, rate
 
 Array = NDArray[np.float64]
 
@@ -87,9 +87,8 @@ NEGLIGIBLE = 1e-4
 
 
 def minimum(releases: Floats, defense: RankNoise) -> Estimates:
-    """The paper's estimator (see privee.theory.minimum_estimate), for (repetitions, queries, classes) at once."""
-    public = defense.intervals(releases.shape[2])
-    return np.asarray((releases.min(axis=1) + public.shift) / by_class(public.factor_low, releases[:, 0]))
+    """The paper's estimator for (repetitions, queries, classes) at once."""
+    return np.array([minimum_estimate(asked, defense) for asked in releases])
 
 
 def likelihood(releases: Floats, defense: RankNoise) -> Estimates:
@@ -140,7 +139,7 @@ def chance_of_miss(kappa: Estimates, queries: int, *, repeats: int, simulations:
     shares = shares[shares > NEGLIGIBLE * shares.sum()]
     smallest = -np.expm1(-draws.exponential((simulations * repeats, len(shares))) / queries)
     errors = (smallest @ shares).reshape(simulations, repeats)
-    half = stats.t.ppf(0.975, repeats - 1) * errors.std(axis=1, ddof=1) / np.sqrt(repeats)
+    half = half_width(errors, axis=1)
     return float((np.abs(errors.mean(axis=1) - shares.sum() / (queries + 1)) > half).mean())
 
 
