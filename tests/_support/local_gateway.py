@@ -14,7 +14,7 @@ import uvicorn
 
 from privee.defenses import defense
 from privee.gateway.demo import World
-from privee.gateway.http.app import make_app
+from privee.gateway.http.server import make_app
 from privee.gateway.ledger.ledger import Ask, Ledger
 from privee.gateway.service import open_service
 from privee.gateway.settings import GatewaySettings

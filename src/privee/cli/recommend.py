@@ -17,7 +17,7 @@ from privee.data.partition import How
 from privee.errors import PriveeError
 
 if TYPE_CHECKING:
-    from privee.audit.recommend import Option, Recommendation
+    from privee.audit.recommend import RankedOption, Recommendation
 
 MODELS = Path(".privee-recommend")
 
@@ -137,7 +137,7 @@ def _lines(lines: Iterable[tuple[str, str]], width: int = 11) -> None:
     out.print(table)
 
 
-def _figures(option: Option) -> str:
+def _figures(option: RankedOption) -> str:
     from privee.audit.words import figure, interval
 
     words, attacked = _short(option), option.attacked
@@ -150,7 +150,7 @@ def _figures(option: Option) -> str:
     )
 
 
-def _short(option: Option) -> str:
+def _short(option: RankedOption) -> str:
     from privee.audit.words import figure
 
     moved, attacked = option.figures, option.attacked

@@ -10,8 +10,7 @@ from privee.gateway.budget.price import UNIT, Price
 from privee.gateway.ledger.limits import Limits
 from privee.gateway.service import Health
 from privee.gateway.settings import GatewaySettings
-from privee.gateway.ui.allowance import allowance, given
-from privee.gateway.ui.overview import status_words
+from privee.gateway.ui.overview import allowance, given, status_words
 from privee.gateway.ui.timeline import RANGES, beginning, timeline
 from tests._support.ledger_cases import allow
 

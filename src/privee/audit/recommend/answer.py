@@ -49,7 +49,7 @@ class Attacked:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Option:
+class RankedOption:
     """One defense with its settings: why it was chosen or lost, what is proven and what was found.
 
     Attributes:
@@ -88,11 +88,11 @@ class Recommendation:
     n_classes: int
     met: bool
     unmet: Mapping[str, str]
-    chosen: Option
+    chosen: RankedOption
     use: str
     over_releases: tuple[str, ...]
-    alternatives: tuple[Option, ...]
-    not_protective: tuple[Option, ...]
+    alternatives: tuple[RankedOption, ...]
+    not_protective: tuple[RankedOption, ...]
     tried: Tried
     tried_on: str
     notes: tuple[str, ...]

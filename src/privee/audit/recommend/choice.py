@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from privee.audit.recommend import explanation
-from privee.audit.recommend.answer import Attacked, Figures, Option, Recommendation, Wishes
+from privee.audit.recommend.answer import Attacked, Figures, RankedOption, Recommendation, Wishes
 from privee.audit.recommend.evidence import (
     Effort,
     Ground,
@@ -153,9 +153,9 @@ class _Search:
     def _epsilon(self, defense: Defense) -> float:
         return defense.guarantee(self._classes).epsilon or 0.0
 
-    def _option(self, defense: Defense, why: str, attacked: Mapping[str, Attacked | None]) -> Option:
+    def _option(self, defense: Defense, why: str, attacked: Mapping[str, Attacked | None]) -> RankedOption:
         guarantee = defense.guarantee(self._classes)
-        return Option(
+        return RankedOption(
             defense=defense.spec,
             settings=defense.settings(),
             why=why,

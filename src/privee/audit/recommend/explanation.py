@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from privee.audit.recommend.answer import Attacked, Figures, Option, Wishes
+from privee.audit.recommend.answer import Attacked, Figures, RankedOption, Wishes
 from privee.audit.recommend.evidence import MOST_RELEASES, Ground
 from privee.audit.recommend.rules import EPSILONS
 from privee.audit.words import figure
@@ -33,7 +33,9 @@ def would_do(epsilon: float | None, queries: int) -> str:
     return f"epsilon {epsilon:g} for each release would do, {total:g} in all ({epsilon:g} for repeats of one query)"
 
 
-def over_releases(wishes: Wishes, chosen: Option, whole_budget: tuple[Defense, Figures] | None) -> tuple[str, ...]:
+def over_releases(
+    wishes: Wishes, chosen: RankedOption, whole_budget: tuple[Defense, Figures] | None
+) -> tuple[str, ...]:
     """What several releases of a record add up to; `whole_budget` is what the total allows in a single release."""
     epsilon = chosen.epsilon or 0.0
     if epsilon == 0:

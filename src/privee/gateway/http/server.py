@@ -1,4 +1,7 @@
-"""The HTTP server, until it is told to stop: uvicorn's, with limits on the head of a request, and no one cut off."""
+"""The application and its server: routes, what happens around every request, and a stop that cuts nobody off.
+
+The server is uvicorn's, with limits on the head of a request.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +12,27 @@ import signal
 import socket
 import ssl
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import uvicorn
+from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from privee.atomic import whole_file
 from privee.errors import PriveeError
-from privee.gateway.http.app import make_app
-from privee.gateway.service import open_service
+from privee.gateway.http import admin_routes, inference_routes, ledger_routes
+from privee.gateway.http.access import Access
+from privee.gateway.http.middleware import Metrics, Observed
+from privee.gateway.http.problems import handle_problems
+from privee.gateway.service import Service, open_service
 from privee.gateway.settings import GatewaySettings
-from privee.logs import start_logging
+from privee.gateway.ui import docs_page, pages
+from privee.logs import log, start_logging
 from privee.pki.identity import TlsFiles
+from privee.version import __version__
 
 HEAD_BYTES = 64 * 1024
 HEAD_SECONDS = 10.0
@@ -162,3 +172,39 @@ def _listen(host: str, port: int) -> socket.socket:
 
 def _written(host: str) -> str:
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+DESCRIPTION = """Protected predictions of a joint model (Open Inference Protocol).
+
+`POST /v2/models/{model}/infer` with entity ids; the answer is a release, never the scores, and is counted per entity
+before it leaves."""
+
+
+def make_app(service: Service) -> FastAPI:
+    """An application on an opened service; it closes the service when it ends."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await service.start()
+        log("started", model=service.model.name, defense=service.settings.defense.spec)
+        yield
+        await service.close()
+        log("stopped")
+
+    app = FastAPI(
+        title="privee gateway",
+        version=__version__,
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+    )
+    app.state.service, app.state.metrics = service, Metrics()
+    app.state.access = Access(service.keys, service.read, unknown=service.settings.unknown)
+    handle_problems(app)
+    for module in (inference_routes, ledger_routes, admin_routes, pages, docs_page):
+        app.include_router(module.router)
+    limits = {"max_body": service.settings.max_body, "admit": app.state.access.admit}
+    app.add_middleware(Observed, metrics=app.state.metrics, **limits)
+    return app

@@ -1,4 +1,7 @@
-"""What the dashboard shows, read from the service and put into words."""
+"""What the dashboard shows, read from the service and put into words.
+
+That includes what the ledger allows each entity, and what one has spent of it.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,15 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from privee.gateway.budget.price import NOTHING, Price
 from privee.gateway.channel.party_channel import PartyHealth
 from privee.gateway.ledger.ledger import Ledger
+from privee.gateway.ledger.limits import Limits, remaining
 from privee.gateway.ledger.views import Spending
 from privee.gateway.numbers_as_text import counted
 from privee.gateway.service import Health, Service
-from privee.gateway.ui.allowance import allowance, given
+from privee.gateway.settings import GatewaySettings
+from privee.gateway.ui.rendering import span
 from privee.gateway.ui.timeline import RANGES, Range, beginning, timeline
 
 ENTITIES = 10
@@ -147,4 +153,46 @@ def _act(entry: Mapping[str, Any]) -> Act:
         deed=DEEDS.get(entry["act"], entry["act"]),
         about=f"{entry['subject']} ({name}, {role})" if name and role else entry["subject"],
         reason=entry["reason"],
+    )
+
+
+def allowance(settings: GatewaySettings, limits: Limits, price: Price) -> str:
+    """What each entity may give away, in a few sentences."""
+    if not settings.counted:
+        return "Everything, without end: nothing is counted."
+    sentences = [_limit(limits, price)]
+    sentences += [policy.promise_words() for policy in limits.policies if policy.promise_words()]
+    if settings.repeatable:
+        sentences.append("The same question again gets the same answer, and is not counted.")
+    sentences.append("Releases to all who ask are counted together. " + _end(limits))
+    return " ".join(sentences)
+
+
+def given(spent: Mapping[str, float], limits: Limits) -> str:
+    """What was spent of each thing that is limited.
+
+    Example:
+        >>> given({"releases": 3}, Limits())
+        '3 releases'
+    """
+    words = [policy.used_words(spent[policy.quantity]) for policy in limits.policies]
+    return ", ".join(words) or counted(int(spent["releases"]), "release")
+
+
+def _limit(limits: Limits, price: Price) -> str:
+    if not limits.policies:
+        return "Each entity may give any number of releases: they are counted, and there is no limit."
+    parts = " and ".join(policy.allowed_words() for policy in limits.policies)
+    most = remaining(limits, NOTHING, price)
+    known = all(policy.quantity == "releases" for policy in limits.policies)
+    worth = "" if most is None or known else f", which is {counted(most, 'release')}"
+    return f"Each entity may give {parts} at most{worth}."
+
+
+def _end(limits: Limits) -> str:
+    if limits.window is None:
+        return "Nothing is forgotten with time; an administrator can reset an entity, which the audit chain then shows."
+    return (
+        f"An entity's count starts anew {span(limits.window)} after the release it began with, or when an "
+        "administrator resets it, which the audit chain then shows."
     )

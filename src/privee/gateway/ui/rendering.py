@@ -1,18 +1,123 @@
-"""Turns values into pages: templates that escape everything, and headers that let a page load nothing."""
+"""Values as people write them, and pages made of them.
+
+Templates escape everything, and headers let a page load nothing.
+"""
 
 from __future__ import annotations
 
 import base64
+import datetime
 import functools
 import hashlib
+import math
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import Response
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from privee.gateway.ui import filters
+from privee.gateway.numbers_as_text import counted, number
+
+NO_BREAK = "\u00a0"
+UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
+
+
+def percent(share: float) -> str:
+    """Rounded down, so that only what is used up reads 100 %.
+
+    Example:
+        >>> [percent(share).replace(NO_BREAK, " ") for share in (0.0, 0.004, 0.999, 1.0)]
+        ['0 %', 'under 1 %', '99 %', '100 %']
+    """
+    if 0 < share < 0.01:
+        return f"under 1{NO_BREAK}%"
+    return f"{math.floor(100 * share + 1e-9)}{NO_BREAK}%"
+
+
+def milliseconds(seconds: float) -> str:
+    """How long a party took.
+
+    Example:
+        >>> [milliseconds(seconds).replace(NO_BREAK, " ") for seconds in (0.0004, 0.0123, 2.04)]
+        ['0.4 ms', '12 ms', '2.0 s']
+    """
+    if seconds >= 1:
+        return f"{seconds:.1f}{NO_BREAK}s"
+    return f"{1000 * seconds:.{0 if seconds >= 0.01 else 1}f}{NO_BREAK}ms"
+
+
+def span(seconds: int) -> str:
+    """A length of time in its largest whole unit.
+
+    Example:
+        >>> [span(seconds) for seconds in (86400, 7 * 86400, 5400, 45)]
+        ['1 day', '7 days', '90 minutes', '45 seconds']
+    """
+    size, unit = next(pair for pair in UNITS if seconds % pair[0] == 0)
+    return counted(seconds // size, unit)
+
+
+def when(seconds: float) -> str:
+    """A time, in UTC.
+
+    Example:
+        >>> when(0)
+        '1970-01-01 00:00:00 UTC'
+    """
+    return _utc(seconds).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def iso(seconds: float) -> str:
+    """The same for machines.
+
+    Example:
+        >>> iso(0)
+        '1970-01-01T00:00:00Z'
+    """
+    return _utc(seconds).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def sentence(text: str) -> str:
+    """With a capital in front and a full stop behind.
+
+    Example:
+        >>> sentence("the full ranking"), sentence("none.")
+        ('The full ranking.', 'None.')
+    """
+    return text[:1].upper() + text[1:].rstrip(".") + "."
+
+
+def coded(text: str) -> Markup:
+    """What stands between backticks as code; all of it escaped.
+
+    Example:
+        >>> coded("`remaining` < 1")
+        Markup('<code>remaining</code> &lt; 1')
+    """
+    parts = [
+        Markup("<code>{}</code>").format(part) if place % 2 else escape(part)
+        for place, part in enumerate(text.split("`"))
+    ]
+    return Markup("").join(parts)
+
+
+def _utc(seconds: float) -> datetime.datetime:
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "number": number,
+    "counted": counted,
+    "percent": percent,
+    "milliseconds": milliseconds,
+    "span": span,
+    "when": when,
+    "iso": iso,
+    "sentence": sentence,
+    "coded": coded,
+}
 
 
 def page(template: str, status: int = 200, /, **values: Any) -> Response:
@@ -31,7 +136,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= filters.FILTERS
+    made.filters |= FILTERS
     made.globals |= {"style": _style()}
     return made
 
