@@ -5,7 +5,7 @@
     ├── SettingError                    also a ValueError: a setting has a value that cannot work
     ├── FrameError                      bytes that are no message of privee's
     ├── UnavailableError                something that should have answered did not; later it may
-    │   ├── LedgerUnavailable           the count cannot be stored, so nothing is released
+    │   ├── LedgerUnavailableError      the count cannot be stored, so nothing is released
     │   ├── PartyUnavailableError       a party cannot be reached, or is late (also a PartyError)
     │   ├── StoreError                  a party's own table cannot be read now
     │   ├── SiteLostError               a site of a joint training is silent (also a SiteError)
@@ -16,8 +16,8 @@
     ├── SiteError                       a site did not do what the coordinator asked
     │   └── SiteLostError
     ├── StoppedError                    a joint training was ended from outside
-    ├── Refused                         at the gateway: the ledger says no, and nothing was charged
-    │   └── OverQuota                   the same of a key's quota
+    ├── RefusedError                    at the gateway: the ledger says no, and nothing was charged
+    │   └── OverQuotaError              the same of a key's quota
     ├── GatewayError                    at the client: a request failed
     │   ├── Refused
     │   │   └── QuotaReached

@@ -12,7 +12,7 @@ from privee.gateway.budget.total_epsilon_advanced import TotalEpsilonAdvanced
 from privee.gateway.budget.total_epsilon_basic import TotalEpsilonBasic
 from privee.gateway.ledger.api_keys import KeyStore
 from privee.gateway.ledger.clock import SteadyClock
-from privee.gateway.ledger.ledger import Ask, Ledger, Limits, OverQuota, Price
+from privee.gateway.ledger.ledger import Ask, Ledger, Limits, OverQuotaError, Price
 from privee.gateway.ledger.quotas import Quotas
 
 KEY = b"k" * 32
@@ -77,8 +77,8 @@ def by(key_id: str, *entities: str, price: Price = ONE, marks: str | None = None
     return Ask(one.entities, one.price, key_id, one.release_id, one.fingerprints)
 
 
-def refusal(ledger: Ledger, asked: Ask) -> OverQuota:
-    with pytest.raises(OverQuota) as refused:
+def refusal(ledger: Ledger, asked: Ask) -> OverQuotaError:
+    with pytest.raises(OverQuotaError) as refused:
         ledger.charge(asked)
     assert "\n" not in str(refused.value)
     return refused.value

@@ -15,7 +15,7 @@ from privee.defenses import Defense, Repeatable
 from privee.gateway.channel.party_channel import PartyChannel
 from privee.gateway.coordinator_model import CoordinatorModel
 from privee.gateway.ledger.group_commit import GroupCommit
-from privee.gateway.ledger.ledger import Ask, Ledger, Price, Quote, Receipt, Refused
+from privee.gateway.ledger.ledger import Ask, ChargeQuote, Ledger, Price, Receipt, RefusedError
 from privee.scores.forms import Floats
 
 MOST_SPENT = 10_000
@@ -57,7 +57,7 @@ class Inference:
         """Release, once the ledger has it on disk.
 
         Raises:
-            Refused: some entity has given away all it may; nothing was counted.
+            RefusedError: some entity has given away all it may; nothing was counted.
             PartyError: a party failed; nothing was counted.
             PriveeError: the defense could not handle these scores; that was counted.
         """
@@ -84,11 +84,11 @@ class Inference:
             return Receipt(ask.release_id, 0, None)
         try:
             return await self.counter.charge(ask)
-        except Refused as refusal:
+        except RefusedError as refusal:
             self._remember(refusal, ask.entities, ask.key_id)
             raise
 
-    async def quote(self, entities: Sequence[str], key_id: str) -> Quote:
+    async def quote(self, entities: Sequence[str], key_id: str) -> ChargeQuote:
         """What a query about these entities would cost, and whether this key would be answered."""
         if self.counter is None:
             raise RuntimeError("answers are not counted")
@@ -102,7 +102,7 @@ class Inference:
         """
         return not self.repeatable and (len(entities) > 1 or not self._spent.isdisjoint((entities[0], key_id)))
 
-    def _remember(self, refusal: Refused, entities: Sequence[str], key_id: str) -> None:
+    def _remember(self, refusal: RefusedError, entities: Sequence[str], key_id: str) -> None:
         if len(self._spent) >= MOST_SPENT:
             self._spent.clear()
         self._spent.update([entities[place] for place in refusal.positions] or [key_id])

@@ -22,7 +22,7 @@ from privee.gateway.ledger.api_keys import KeyStore
 from privee.gateway.ledger.audit_chain import Chain
 from privee.gateway.ledger.database import is_sqlite
 from privee.gateway.ledger.group_commit import GroupCommit
-from privee.gateway.ledger.ledger import Ledger, LedgerUnavailable
+from privee.gateway.ledger.ledger import Ledger, LedgerUnavailableError
 from privee.gateway.ledger.limits import limits_for
 from privee.gateway.ledger.secrets import subkey
 from privee.gateway.settings import GatewaySettings
@@ -162,7 +162,7 @@ class Service:
     def _ledger_up(self) -> bool:
         try:
             self.ledger.ping()
-        except LedgerUnavailable:
+        except LedgerUnavailableError:
             return False
         return True
 

@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from privee.gateway.http import problems
-from privee.gateway.http.problems import Denied
+from privee.gateway.http.problems import DeniedError
 from privee.gateway.http.protocol import InferRequest
 from tests._support.gateway_world import MODEL, body
 
@@ -91,7 +91,7 @@ def test_wide_and_deep_json_is_refused_unparsed(local, kind, monkeypatch):
 def test_values_are_counted_outside_of_texts():
     asked = json.dumps({"inputs": [{"data": ['a,b"[{', "\\", "c,,,,,,,,,,,,"]}]}).encode()
     problems.check_values(asked, 8)
-    with pytest.raises(Denied, match="5 values"):
+    with pytest.raises(DeniedError, match="5 values"):
         problems.check_values(asked, 5)
 
 

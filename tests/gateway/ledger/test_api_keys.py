@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 import privee
 from privee.gateway.http.access import allow_model
-from privee.gateway.http.problems import Denied
+from privee.gateway.http.problems import DeniedError
 from privee.gateway.ledger import api_keys, audit_chain
 from privee.gateway.ledger.api_keys import DEFAULT_RATE, KeyRecord, KeyStore, Wanted
 from privee.gateway.ledger.quotas import FOR_CONSUMERS
@@ -177,7 +177,7 @@ def test_which_models_a_key_covers():
     assert not record("risk").covers("ris")
     assert not record().covers("risk")
     allow_model(record("risk"), "risk")
-    with pytest.raises(Denied, match="not for this model"):
+    with pytest.raises(DeniedError, match="not for this model"):
         allow_model(record("risk"), "churn")
 
 

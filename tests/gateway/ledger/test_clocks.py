@@ -35,7 +35,7 @@ with Ledger.open(sys.argv[1], b"k" * 32, limits=Limits((Releases(1),), window=36
             try:
                 ledger.charge(Ask([what], Price(), given, uuid4().hex))
                 print("released", flush=True)
-            except Refused as refused:
+            except RefusedError as refused:
                 print(refused.code, flush=True)
 """
 

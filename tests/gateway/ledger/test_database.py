@@ -18,7 +18,7 @@ from privee.errors import PriveeError
 from privee.gateway.ledger import database as engine_settings
 from privee.gateway.ledger import opening as ledger_opening
 from privee.gateway.ledger.database import connect
-from privee.gateway.ledger.ledger import Ledger, LedgerUnavailable
+from privee.gateway.ledger.ledger import Ledger, LedgerUnavailableError
 from privee.gateway.ledger.schema import metadata
 from tests._support.ledger_cases import FIFTY, KEY, ONE, ask, output, releases
 
@@ -39,7 +39,7 @@ def test_a_lost_connection_is_replaced(postgres, postgres_url, open_ledger):
         lambda: ledger.spent("a"),
         ledger.ping,
     ):
-        with pytest.raises(LedgerUnavailable, match="cannot be reached"):
+        with pytest.raises(LedgerUnavailableError, match="cannot be reached"):
             attempt()
     postgres.start()
     assert ledger.charge(ask("a")).remaining == 47
@@ -58,7 +58,7 @@ def test_a_commit_without_an_answer_is_not_repeated(postgres, postgres_url, open
         "CREATE CONSTRAINT TRIGGER last AFTER INSERT ON releases DEFERRABLE INITIALLY DEFERRED "
         "FOR EACH ROW EXECUTE FUNCTION die()",
     )
-    with pytest.raises(LedgerUnavailable):
+    with pytest.raises(LedgerUnavailableError):
         ledger.charge(ask("a"))
     assert run_all(postgres_url, "SELECT last_value FROM tries") == 1
     run_all(postgres_url, "DROP TRIGGER last ON releases")
@@ -83,9 +83,9 @@ def test_a_database_that_cannot_be_written_is_named(postgres_url, open_ledger):
     Ledger.create(postgres_url, KEY)
     run_all(postgres_url, "ALTER DATABASE postgres SET default_transaction_read_only = on")
     ledger = open_ledger(postgres_url)
-    with pytest.raises(LedgerUnavailable, match="read only"):
+    with pytest.raises(LedgerUnavailableError, match="read only"):
         ledger.charge(ask("a"))
-    with pytest.raises(LedgerUnavailable, match="check that it runs, and its address, name"):
+    with pytest.raises(LedgerUnavailableError, match="check that it runs, and its address, name"):
         Ledger.create(postgres_url.replace("/postgres?", "/nowhere?"), KEY)
 
 
@@ -114,7 +114,7 @@ while failed < 3:
     try:
         charge()
         good += 1
-    except LedgerUnavailable as error:
+    except LedgerUnavailableError as error:
         failed, words = failed + 1, str(error)
 resource.setrlimit(resource.RLIMIT_FSIZE, (-1, -1))
 charge()
@@ -145,7 +145,7 @@ def test_a_file_that_cannot_grow_or_be_written_is_named(sqlite_url, open_ledger,
     ledger.engine.dispose()
     sa.event.listen(ledger.engine, "connect", hinder)
     many = [f"e{number}" for number in range(400)]
-    with pytest.raises(LedgerUnavailable, match=words):
+    with pytest.raises(LedgerUnavailableError, match=words):
         ledger.charge(ask(*many))
     hindered.clear()
     ledger.charge(ask(*many))
@@ -158,7 +158,7 @@ def test_a_locked_file_is_named_in_time(sqlite_url, open_ledger, tmp_path, monke
     other = sqlite3.connect(tmp_path / "l.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     for attempt in (lambda: ledger.charge(ask("a")), lambda: ledger.reset("a", reason="r", actor="a")):
-        with pytest.raises(LedgerUnavailable, match="keeps the ledger locked"):
+        with pytest.raises(LedgerUnavailableError, match="keeps the ledger locked"):
             attempt()
     assert ledger.price(["a"], ONE).allowed  # reading goes on
     other.execute("ROLLBACK")
@@ -172,14 +172,14 @@ def test_threads_that_wait_too_long_are_told(sqlite_url, open_ledger, monkeypatc
     thread = threading.Thread(target=lambda: ledger._writing.run(lambda _: (began.set(), end.wait())))
     thread.start()
     began.wait()
-    with pytest.raises(LedgerUnavailable, match="too busy"):
+    with pytest.raises(LedgerUnavailableError, match="too busy"):
         ledger.charge(ask("a"))
     end.set()
     thread.join()
     ledger.charge(ask("a"))
     ledger.close()
     ledger.close()
-    with pytest.raises(LedgerUnavailable, match="closed"):
+    with pytest.raises(LedgerUnavailableError, match="closed"):
         ledger.charge(ask("a"))
 
 
@@ -188,7 +188,7 @@ def test_a_file_that_was_replaced_is_not_written_to(sqlite_url, open_ledger, tmp
     ledger.charge(ask("a"))
     shutil.copy(tmp_path / "l.db", tmp_path / "copy.db")
     os.replace(tmp_path / "copy.db", tmp_path / "l.db")
-    with pytest.raises(LedgerUnavailable, match="removed or replaced"):
+    with pytest.raises(LedgerUnavailableError, match="removed or replaced"):
         ledger.charge(ask("a"))
 
 

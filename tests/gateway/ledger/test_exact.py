@@ -16,7 +16,7 @@ from privee.gateway.budget.total_epsilon_basic import TotalEpsilonBasic
 from privee.gateway.ledger.charge_sql import Counting, is_over
 from privee.gateway.ledger.connections import Connections
 from privee.gateway.ledger.database import connect
-from privee.gateway.ledger.ledger import Limits, Price, Receipt, Refused
+from privee.gateway.ledger.ledger import Limits, Price, Receipt, RefusedError
 from privee.gateway.ledger.limits import fits, limits_for, remaining
 from tests._support.ledger_cases import ONE, Time, allow, ask
 
@@ -144,14 +144,14 @@ def test_a_window_is_over_at_its_very_end(url, open_ledger):
     ledger = open_ledger(url, allow(releases=1, window=100), time.clock())
     ledger.charge(ask("a"))
     time.elapsed = 99.0
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         ledger.charge(ask("a"))
     assert ledger.spent("a").window_ends == 1e9 + 100
     time.elapsed = 100.0
     ledger.charge(ask("a"))
     assert ledger.spent("a").window_ends == 1e9 + 200
     time.elapsed = 199.0
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         ledger.charge(ask("a"))
 
 
@@ -161,7 +161,7 @@ def test_the_smallest_costs_add_up(url, open_ledger, epsilon):
     assert price == Price(1, 1, 1, 1)
     ledger = open_ledger(url, allow(epsilon=3))
     assert [ledger.charge(ask("a", price=price)).remaining for _ in range(3)] == [2, 1, 0]
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         ledger.charge(ask("a", price=price))
     assert ledger.spent("a").spent == {"releases": 3, "epsilon": 3 / UNIT}
 
@@ -176,12 +176,12 @@ def test_counts_near_what_a_database_holds(url, open_ledger, delta):
     assert ledger.charge(ask("a", price=step)).remaining == 0
     for dear in (step, nearly, Price.of_epsilon(1e300), Price(CAP, 0), Price(0, CAP)):
         outcomes = ledger.charge_many([ask("a", price=dear), ask("a", "a", "a", price=dear)])
-        assert all(isinstance(outcome, Refused) for outcome in outcomes)
+        assert all(isinstance(outcome, RefusedError) for outcome in outcomes)
     assert isinstance(ledger.charge_many([ask("a", price=Price(0))])[0], Receipt)
     assert ledger.spent("a").lifetime_releases == CAP - 1
     free = open_ledger(url, Limits())
     for _ in range(3):
         free.charge(ask("a", "a", price=Price(CAP, CAP, CAP, CAP)))
     assert free.spent("a").lifetime_releases == CAP
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         ledger.charge(ask("a", price=Price(0)))

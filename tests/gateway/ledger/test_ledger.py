@@ -13,7 +13,7 @@ from privee.gateway.budget.total_epsilon_advanced import TotalEpsilonAdvanced
 from privee.gateway.ledger import audit_chain, connections
 from privee.gateway.ledger.charge_sql import Counting
 from privee.gateway.ledger.database import connect
-from privee.gateway.ledger.ledger import Ask, Ledger, Limits, Price, Receipt, Refused
+from privee.gateway.ledger.ledger import Ask, Ledger, Limits, Price, Receipt, RefusedError
 from privee.gateway.ledger.limits import fits, limits_for
 from privee.theory import composed_epsilon
 from tests._support.ledger_cases import KEY, ONE, Time, allow, ask, releases
@@ -26,7 +26,7 @@ def test_a_charge_is_counted_and_refused_at_the_limit(url, open_ledger):
     first = ask("a", "b", "a")
     assert ledger.charge(first) == Receipt(first.release_id, charged=3, remaining=1)
     assert releases(ledger, "a", "b", "c") == [2, 1, 0]
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedError) as refused:
         ledger.charge(ask("b", "a", "c", "a"))
     assert refused.value.positions == (1, 3)
     assert (refused.value.asked, refused.value.spent, refused.value.limit) == (
@@ -36,7 +36,7 @@ def test_a_charge_is_counted_and_refused_at_the_limit(url, open_ledger):
     )
     assert "asked releases 2; spent releases 2; limit releases 3" in str(refused.value)
     assert releases(ledger, "a", "b", "c") == [2, 1, 0]
-    with pytest.raises(Refused):  # a new entity is not a way around the limit
+    with pytest.raises(RefusedError):  # a new entity is not a way around the limit
         ledger.charge(ask(*["new"] * 4))
     assert releases(ledger, "new") == [0]
     assert ledger.charge(ask()).remaining is None
@@ -49,7 +49,7 @@ def test_price_says_beforehand_what_charge_would(url, open_ledger):
     assert (quote.allowed, quote.asked, quote.spent, quote.remaining) == (True, {"releases": 1}, {"releases": 1}, 1)
     quote = ledger.price(["b", "a", "a"], ONE)
     assert (quote.allowed, quote.positions, quote.asked, quote.remaining) == (False, (1, 2), {"releases": 2}, 1)
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         quote.check()
     assert ledger.refuse(ask("a", "a")).positions == (0, 1)
     assert ledger.refuse(ask("a")) is None
@@ -60,7 +60,7 @@ def test_price_says_beforehand_what_charge_would(url, open_ledger):
 def test_a_batch_is_charged_whole_or_not_at_all_across_statements(ledger):
     many = [f"e{number}" for number in range(1100)]
     ledger.charge(ask(*["e1050"] * 50))
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedError) as refused:
         ledger.charge(ask(*many))
     assert refused.value.positions == (1050,)
     assert releases(ledger, "e0", "e600", "e1050", "e1099") == [0, 0, 50, 0]
@@ -88,7 +88,7 @@ def test_repeatable_releases_are_charged_once(url, open_ledger):
     again = ledger.charge(ask("a", "b", marks="xx"))
     assert (again.charged, again.remaining) == (0, 1)
     assert ledger.charge(ask("a", "a", marks="xy")).charged == 1
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         ledger.charge(ask("b", "a", marks="nz"))
     assert ledger.charge(ask("a", "a", marks="xy")).charged == 0  # free, though nothing is left
     assert ledger.charge(ask("b", marks="n")).charged == 1  # the refused ask left no mark
@@ -149,7 +149,7 @@ def test_a_window_ends_by_time_that_passed_and_by_nothing_else(url, open_ledger)
     ledger.charge(ask("a"))
     assert ledger.spent("a").window_ends == 1e9 + 100
     time.wall += 1e6
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         ledger.charge(ask("a"))
     time.elapsed += 39.9
     assert not ledger.price(["a"], ONE).allowed
@@ -168,7 +168,7 @@ def test_a_clock_moved_back_frees_nothing_early(url, open_ledger):
     ledger = open_ledger(url, limits, time.clock())
     assert ledger.now() == 1e9
     time.elapsed += 99
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         ledger.charge(ask("a"))
     time.elapsed += 1
     ledger.charge(ask("a"))
@@ -211,7 +211,7 @@ def test_what_auditors_read(url, open_ledger):
     ledger.charge(ask("c", price=Price.of_epsilon(7)))
     time.elapsed += 60
     for _ in range(2):
-        with pytest.raises(Refused):
+        with pytest.raises(RefusedError):
             ledger.charge(ask("c", price=Price.of_epsilon(7)))
     found = ledger.near_limit(3)
     assert [one.share for one in found] == [7 / 8, 0.5, 0.25]

@@ -14,7 +14,7 @@ from privee.gateway.ledger import audit_chain, losses
 from privee.gateway.ledger import opening as ledger_opening
 from privee.gateway.ledger.api_keys import KeyStore
 from privee.gateway.ledger.database import connect
-from privee.gateway.ledger.ledger import Ledger, LedgerUnavailable, Limits, Refused
+from privee.gateway.ledger.ledger import Ledger, LedgerUnavailableError, Limits, RefusedError
 from tests._support.ledger_cases import KEY, Time, allow, ask, releases, start
 
 CHARGING = """
@@ -26,7 +26,7 @@ for line in sys.stdin:
     try:
         ledger.charge(Ask(["a", "b"], Price(), "key", uuid4().hex))
         print("released", flush=True)
-    except LedgerUnavailable as error:
+    except LedgerUnavailableError as error:
         print(error, flush=True)
 """
 
@@ -73,7 +73,7 @@ def test_it_is_not_ready_either(sqlite_url, open_ledger, tmp_path):
     ledger.charge(ask("a"))
     ledger.ping()
     os.unlink(tmp_path / "l.db-wal")
-    with pytest.raises(LedgerUnavailable, match="-wal was removed"):
+    with pytest.raises(LedgerUnavailableError, match="-wal was removed"):
         ledger.ping()
 
 
@@ -87,7 +87,9 @@ def lose(tmp_path: Path, charging: Charging, count: int = 10) -> None:
 
 def test_a_wal_file_removed_between_a_crash_and_a_restart_is_noticed(sqlite_url, charging, tmp_path, open_ledger):
     lose(tmp_path, charging)
-    with pytest.raises(LedgerUnavailable, match=r"lost counts, about 20 charges in its last 10 commits .* accept-loss"):
+    with pytest.raises(
+        LedgerUnavailableError, match=r"lost counts, about 20 charges in its last 10 commits .* accept-loss"
+    ):
         open_ledger(sqlite_url)
 
 
@@ -102,7 +104,7 @@ def test_an_emptied_wal_file_is_noticed(sqlite_url, charging, tmp_path):
     os.truncate(tmp_path / "l.db-wal", 0)
     assert "-wal file was cut" in charging.charge()
     charging.kill()
-    with pytest.raises(LedgerUnavailable, match="lost counts"):
+    with pytest.raises(LedgerUnavailableError, match="lost counts"):
         Ledger.open(sqlite_url, KEY, limits=Limits())
 
 
@@ -131,13 +133,13 @@ def test_an_old_copy_is_noticed_before_and_while_it_runs(sqlite_url, open_ledger
     ledger.charge(ask("a", "b", "c"))
     ledger.close()
     shutil.copy(tmp_path / "copy.db", tmp_path / "l.db")
-    with pytest.raises(LedgerUnavailable, match="about 3 charges in its last 1 commits"):
+    with pytest.raises(LedgerUnavailableError, match="about 3 charges in its last 1 commits"):
         open_ledger(sqlite_url)
     copied_over = sqlite3.connect(tmp_path / "l.db", isolation_level=None)  # the counter alone is not enough
     copied_over.execute("UPDATE tally SET commits = 2")
     ledger = open_ledger(sqlite_url)
     copied_over.execute("UPDATE tally SET commits = 0")
-    with pytest.raises(LedgerUnavailable, match="lost counts"):
+    with pytest.raises(LedgerUnavailableError, match="lost counts"):
         ledger.charge(ask("a"))
     copied_over.close()
 
@@ -148,7 +150,7 @@ def test_a_new_ledger_in_place_of_the_old_one_is_noticed(sqlite_url, open_ledger
     ledger.close()
     os.unlink(tmp_path / "l.db")
     Ledger.create(sqlite_url, KEY)
-    with pytest.raises(LedgerUnavailable, match="lost counts"):
+    with pytest.raises(LedgerUnavailableError, match="lost counts"):
         open_ledger(sqlite_url)
 
 
@@ -172,7 +174,7 @@ def test_a_mark_that_is_missing_or_forged_is_refused(sqlite_url, open_ledger, tm
     before = mark.read_text()
     assert KEY.hex() not in before
     harm(mark)
-    with pytest.raises(LedgerUnavailable, match=r"missing or not its own.* accept-loss"):
+    with pytest.raises(LedgerUnavailableError, match=r"missing or not its own.* accept-loss"):
         open_ledger(sqlite_url)
     mark.write_text(before)
     assert releases(open_ledger(sqlite_url), "a") == [2]
@@ -182,7 +184,7 @@ def test_a_mark_emptied_while_it_runs_stops_releases(sqlite_url, open_ledger, tm
     ledger = open_ledger(sqlite_url)
     ledger.charge(ask("a"))
     os.truncate(tmp_path / "l.db-mark", 0)
-    with pytest.raises(LedgerUnavailable, match="missing or not its own"):
+    with pytest.raises(LedgerUnavailableError, match="missing or not its own"):
         ledger.charge(ask("a"))
     assert releases(ledger, "a") == [1]
 
@@ -194,13 +196,13 @@ def test_the_mark_is_private_and_never_ahead_of_what_is_committed(sqlite_url, op
     before = mark.read_bytes()
     other = sqlite3.connect(tmp_path / "l.db", isolation_level=None)
     other.execute("CREATE TRIGGER full BEFORE INSERT ON releases BEGIN SELECT RAISE(ABORT, 'no'); END")
-    with pytest.raises(LedgerUnavailable):
+    with pytest.raises(LedgerUnavailableError):
         ledger.charge(ask("a"))
     assert mark.read_bytes() == before
     other.execute("DROP TRIGGER full")
     other.close()
     open_ledger(sqlite_url, allow(releases=1))
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         open_ledger(sqlite_url, allow(releases=1)).charge(ask("a"))
     ledger.charge(ask("a"))
     assert mark.read_bytes() > before
@@ -215,7 +217,7 @@ def test_administrative_acts_that_are_lost_show_too(sqlite_url, open_ledger, tmp
     KeyStore(ledger.engine, ledger.chain_key, ledger.now).revoke(key.record.id, "leaked", actor="me")
     ledger.close()
     shutil.copy(tmp_path / "copy.db", tmp_path / "l.db")
-    with pytest.raises(LedgerUnavailable, match="0 charges in its last 1 commits"):
+    with pytest.raises(LedgerUnavailableError, match="0 charges in its last 1 commits"):
         open_ledger(sqlite_url)
 
 
@@ -228,11 +230,11 @@ def test_a_loss_is_accepted_with_a_reason_and_read_before(sqlite_url, charging, 
     lose(tmp_path, charging)
     with Ledger.open(sqlite_url, KEY, limits=Limits(), lossy=True) as reading:
         assert reading.totals().charged == 1
-        with pytest.raises(LedgerUnavailable, match="lost counts"):
+        with pytest.raises(LedgerUnavailableError, match="lost counts"):
             reading.charge(ask("a"))
         with pytest.raises(PriveeError, match="reason"):
             reading.accept_loss(reason="", actor="me")
-    with pytest.raises(LedgerUnavailable, match="lost counts"):  # reading it changed nothing
+    with pytest.raises(LedgerUnavailableError, match="lost counts"):  # reading it changed nothing
         open_ledger(sqlite_url)
     with Ledger.open(sqlite_url, KEY, limits=Limits(), lossy=True) as reading:
         reading.accept_loss(reason="somebody tidied up", actor="me")
@@ -258,7 +260,7 @@ def test_after_a_loss_every_known_entity_can_be_treated_as_spent(sqlite_url, ope
         reading.accept_loss(reason="mark lost", actor="me", spend_all=True)
     ledger = open_ledger(sqlite_url, limits, time.clock())
     for entity in "ab":
-        with pytest.raises(Refused):
+        with pytest.raises(RefusedError):
             ledger.charge(ask(entity))
     assert ledger.charge(ask("new")).remaining == 4
     ledger.reset("a", reason="asked its owner", actor="me")

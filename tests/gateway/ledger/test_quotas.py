@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from privee.gateway.budget.price import UNIT
-from privee.gateway.ledger.ledger import Limits, Price, Receipt, Refused
+from privee.gateway.ledger.ledger import Limits, Price, Receipt, RefusedError
 from tests._support.ledger_cases import ONE, Time, allow, by, keys_of, new_key, refusal, releases, start
 
 # Releases
@@ -87,7 +87,7 @@ def test_an_entity_at_its_limit_uses_no_quota(url, open_ledger):
     key_id = new_key(ledger, releases="2/day")
     ledger.charge(by(key_id, "a"))
     for _ in range(3):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(RefusedError) as refused:
             ledger.charge(by(key_id, "b", "a"))
         assert refused.value.code == "ledger"
     ledger.charge(by(key_id, "b"))

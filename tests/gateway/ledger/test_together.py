@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from privee.gateway.budget.price import UNIT
-from privee.gateway.ledger.ledger import Ledger, Limits, Price, Receipt, Refused
+from privee.gateway.ledger.ledger import Ledger, Limits, Price, Receipt, RefusedError
 from tests._support.ledger_cases import KEY, ONE, Time, allow, ask, output, releases, start
 
 # Against a plain model
@@ -109,7 +109,7 @@ def test_eight_threads_get_exactly_what_is_allowed(ledger, together):
         while not ended:
             outcomes = ledger.charge_many([ask("a") for _ in range(together)])
             good += sum(isinstance(outcome, Receipt) for outcome in outcomes)
-            ended = all(isinstance(outcome, Refused) for outcome in outcomes)
+            ended = all(isinstance(outcome, RefusedError) for outcome in outcomes)
         return good
 
     with ThreadPoolExecutor(8) as pool:
@@ -135,7 +135,7 @@ def hammer():
     try:
         while True:
             good.append(ledger.charge(Ask(["other", "a"], Price(), "key", uuid4().hex)))
-    except Refused:
+    except RefusedError:
         pass
 print("ready", flush=True)
 sys.stdin.readline()

@@ -15,9 +15,9 @@ from limits.storage import MemoryStorage
 from limits.strategies import FixedWindowRateLimiter, MovingWindowRateLimiter
 from starlette.types import Scope
 
-from privee.gateway.http.problems import Denied
+from privee.gateway.http.problems import DeniedError
 from privee.gateway.ledger.api_keys import KeyRecord, KeyStore
-from privee.gateway.ledger.database import LedgerUnavailable
+from privee.gateway.ledger.database import LedgerUnavailableError
 
 REMEMBERED_SECONDS = 1.0
 """How long a found key is remembered, hence how long a revoked one may still be used."""
@@ -51,7 +51,7 @@ class Access:
         self._found[tag] = (time.monotonic(), record)
         return record
 
-    async def admit(self, scope: Scope) -> Denied | None:
+    async def admit(self, scope: Scope) -> DeniedError | None:
         """Before a body is read: strangers, and keys that ask too often, may not make the gateway read megabytes.
 
         The pages see to themselves.
@@ -61,14 +61,14 @@ class Access:
         kind, _, text = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1").partition(" ")
         try:
             record = await self.find(text.strip()) if kind.lower() == "bearer" else None
-        except LedgerUnavailable as error:
-            return Denied(503, "ledger-unavailable", f"{error}; nothing was released")
+        except LedgerUnavailableError as error:
+            return DeniedError(503, "ledger-unavailable", f"{error}; nothing was released")
         if record is None:
             return NO_KEY
         scope["state"] |= {"admitted": record, "log": {"key": record.id}}
         try:
             self.count(record)
-        except Denied as denied:
+        except DeniedError as denied:
             return denied
         return None
 
@@ -77,7 +77,7 @@ class Access:
         for limit in _limits_of(record.rate):
             if not self._limiter.hit(limit, record.id):
                 reset = self._limiter.get_window_stats(limit, record.id).reset_time
-                raise Denied(429, "rate", f"this key may ask {limit}", _wait(reset))
+                raise DeniedError(429, "rate", f"this key may ask {limit}", _wait(reset))
 
     def count_unknown(self, record: KeyRecord, ids: int) -> None:
         """So many ids of which there is no joint record: who is one, is told of a few and not of a whole country."""
@@ -85,7 +85,7 @@ class Access:
             if not self._strangers.hit(limit, record.id, cost=ids):
                 reset = self._strangers.get_window_stats(limit, record.id).reset_time
                 words = f"some of these entities have no joint record; this key may ask about {limit} such"
-                raise Denied(429, "rate", words, _wait(reset))
+                raise DeniedError(429, "rate", words, _wait(reset))
 
 
 def _wait(until: float) -> dict[str, str]:
@@ -97,7 +97,7 @@ def _limits_of(rate: str) -> tuple[RateLimitItem, ...]:
     return tuple(parse_many(rate))
 
 
-NO_KEY = Denied(401, "no-key", "give a valid API key: Authorization: Bearer KEY", {"www-authenticate": "Bearer"})
+NO_KEY = DeniedError(401, "no-key", "give a valid API key: Authorization: Bearer KEY", {"www-authenticate": "Bearer"})
 
 
 async def key_of(request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> KeyRecord:
@@ -120,10 +120,12 @@ Key = Annotated[KeyRecord, Depends(key_of)]
 def allow(record: KeyRecord, *roles: str) -> None:
     """Refuse other roles."""
     if record.role not in roles:
-        raise Denied(403, "not-allowed", f"this needs the role {' or '.join(roles)}; the key's role is {record.role}")
+        raise DeniedError(
+            403, "not-allowed", f"this needs the role {' or '.join(roles)}; the key's role is {record.role}"
+        )
 
 
 def allow_model(record: KeyRecord, model: str) -> None:
     """Refuse models that the key is not scoped to."""
     if not record.covers(model):
-        raise Denied(403, "not-allowed", "this key is not for this model")
+        raise DeniedError(403, "not-allowed", "this key is not for this model")

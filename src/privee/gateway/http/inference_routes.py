@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import JSONResponse
 
 from privee.gateway.http.access import Key, allow, allow_model
-from privee.gateway.http.problems import DOCUMENTED, Denied, QueryRoute
+from privee.gateway.http.problems import DOCUMENTED, DeniedError, QueryRoute
 from privee.gateway.http.protocol import (
     InferRequest,
     InferResponse,
@@ -31,7 +31,7 @@ def service_for(request: Request, model: str) -> Service:
     """The one model that is served here."""
     service: Service = request.app.state.service
     if model != service.model.name:
-        raise Denied(404, "not-found", "no such model here")
+        raise DeniedError(404, "not-found", "no such model here")
     return service
 
 
@@ -132,7 +132,7 @@ async def price(request: Request, model: ModelName, body: InferRequest, key: Key
     allow(key, "consumer", "auditor")
     allow_model(key, model)
     if service.inference.counter is None:
-        raise Denied(404, "not-found", "answers are not counted here")
+        raise DeniedError(404, "not-found", "answers are not counted here")
     query = read_query(body, max_entities=service.settings.max_entities)
     quote = await service.inference.quote(query.entities, key.id)
     found = {name: getattr(quote, name) for name in ("allowed", "asked", "spent", "remaining", "positions")}

@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from privee.gateway.http.access import PAGES
-from privee.gateway.http.problems import Denied, problem
+from privee.gateway.http.problems import DeniedError, problem
 from privee.gateway.service import Health
 from privee.logs import log
 
@@ -43,7 +43,7 @@ class GoneError(Exception):
     """The sender went away in the middle of its request."""
 
 
-Admit = Callable[[Scope], Awaitable[Denied | None]]
+Admit = Callable[[Scope], Awaitable[DeniedError | None]]
 
 
 class Observed:
@@ -77,7 +77,7 @@ class Observed:
                 await self.app(scope, _replay(body, receive), sending)
             except GoneError:
                 status = CLIENT_GONE
-            except Denied as denied:
+            except DeniedError as denied:
                 if denied.code == "rate":
                     self.metrics.refusals.labels("rate").inc()
                 await _hang_up(denied, receive, sending)
@@ -95,7 +95,7 @@ class Observed:
         if (denied := await self.admit(scope)) is not None:
             raise denied
         most = PAGE_BODY if scope["path"].startswith(PAGES) else self.max_body
-        too_large = Denied(413, "too-large", f"a request may have {most} bytes")
+        too_large = DeniedError(413, "too-large", f"a request may have {most} bytes")
         declared = dict(scope["headers"]).get(b"content-length", b"0")
         if not declared.isdigit() or int(declared) > most:
             raise too_large
@@ -103,7 +103,7 @@ class Observed:
             async with asyncio.timeout(BODY_SECONDS):
                 return await _collected(receive, most, too_large)
         except TimeoutError:
-            raise Denied(408, "too-slow", "the request's body did not arrive in time") from None
+            raise DeniedError(408, "too-slow", "the request's body did not arrive in time") from None
 
     def _note(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
         route = getattr(scope.get("route"), "path", "unknown")  # the template, so no id from an address is kept
@@ -122,7 +122,7 @@ class Observed:
         )
 
 
-async def _collected(receive: Receive, most: int, too_large: Denied) -> bytes:
+async def _collected(receive: Receive, most: int, too_large: DeniedError) -> bytes:
     parts, size = [], 0
     while True:
         message = await receive()
@@ -136,7 +136,7 @@ async def _collected(receive: Receive, most: int, too_large: Denied) -> bytes:
             return b"".join(parts)
 
 
-async def _hang_up(denied: Denied, receive: Receive, send: Send) -> None:
+async def _hang_up(denied: DeniedError, receive: Receive, send: Send) -> None:
     """Answer a request whose body is not read, drop what still comes for a moment, and close the connection."""
     answer = problem(denied.status, denied.code, denied.words)
     answer.headers.update(denied.headers)

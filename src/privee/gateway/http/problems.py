@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 
 from privee.errors import PriveeError
 from privee.gateway.http.protocol import Problem, Refusal
-from privee.gateway.ledger.ledger import LedgerUnavailable, Refused
+from privee.gateway.ledger.ledger import LedgerUnavailableError, RefusedError
 from privee.party.errors import PartyError
 
 PARTY_STATUS = {"deadline": 504, "unreachable": 503, "unknown-entity": 404, "columns": 400}
@@ -38,7 +38,7 @@ DOCUMENTED: dict[int | str, dict[str, Any]] = {
 }
 
 
-class Denied(Exception):  # noqa: N818 (an answer, not an accident)
+class DeniedError(Exception):
     """Ends a request with this status."""
 
     def __init__(self, status: int, code: str, words: str, headers: dict[str, str] | None = None) -> None:
@@ -53,10 +53,10 @@ def problem(status: int, code: str, words: str, **more: Any) -> JSONResponse:
 
 def handle_problems(app: FastAPI) -> None:
     """Give each kind of failure its status."""
-    app.add_exception_handler(Denied, _denied)
-    app.add_exception_handler(Refused, _refused)
+    app.add_exception_handler(DeniedError, _denied)
+    app.add_exception_handler(RefusedError, _refused)
     app.add_exception_handler(PartyError, _party)
-    app.add_exception_handler(LedgerUnavailable, _unavailable)
+    app.add_exception_handler(LedgerUnavailableError, _unavailable)
     app.add_exception_handler(PriveeError, _bad)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
@@ -122,7 +122,7 @@ _MARKS = (b",", b"[", b"{")
 def check_values(body: bytes, most: int) -> None:
     """Refuse JSON with more than `most` values; found by counting marks, a hundred times sooner than by parsing."""
     if _marks(body) > most and _marks(_TEXT.sub(b'""', body)) > most:  # marks inside texts are none
-        raise Denied(400, "bad-request", f"a request may hold {most} values, lists and objects counted")
+        raise DeniedError(400, "bad-request", f"a request may hold {most} values, lists and objects counted")
 
 
 def _marks(body: bytes) -> int:

@@ -10,7 +10,7 @@ from privee.gateway.ledger import quota_use
 from privee.gateway.ledger.charge_sql import Counting, Spent, costs_of, summed
 from privee.gateway.ledger.limits import Limits, fits, remaining
 from privee.gateway.ledger.quota_use import Overrun, Use
-from privee.gateway.ledger.requests import Ask, OverQuota, Quote, Receipt, Refused
+from privee.gateway.ledger.requests import Ask, ChargeQuote, OverQuotaError, Receipt, RefusedError
 
 
 class Known(NamedTuple):
@@ -20,7 +20,7 @@ class Known(NamedTuple):
     entities: list[bytes]
 
 
-class DoesNotFit(Exception):  # noqa: N818 - an answer, not an error
+class DoesNotFitError(Exception):
     """These entities cannot bear what was asked of them together, or these keys' quotas do not cover it."""
 
     def __init__(self, entities: set[bytes], overruns: Mapping[str, Overrun] | None = None) -> None:
@@ -35,14 +35,14 @@ def charge_all(cursor: Any, counting: Counting, asks: Sequence[Known], now: int)
     """Charge all asks at once and record them.
 
     Raises:
-        DoesNotFit: not all of them fit together; the caller must undo everything.
+        DoesNotFitError: not all of them fit together; the caller must undo everything.
     """
     charged = _charged(cursor, counting, asks)
     costs = summed((known.ask.price, entities) for known, entities in zip(asks, charged, strict=True))
     spent = counting.charge(cursor, costs, now)
     too_much = costs.keys() - spent.keys() | _beyond(counting.limits, costs)
     if too_much:
-        raise DoesNotFit(too_much)
+        raise DoesNotFitError(too_much)
     _use_quotas(cursor, counting, asks, charged, now)
     free = {entity for known in asks for entity in known.entities} - spent.keys()
     if free:
@@ -55,7 +55,9 @@ def charge_all(cursor: Any, counting: Counting, asks: Sequence[Known], now: int)
     ]
 
 
-def refuse_all(cursor: Any, counting: Counting, asks: Sequence[tuple[Known, DoesNotFit]], now: int) -> list[Refused]:
+def refuse_all(
+    cursor: Any, counting: Counting, asks: Sequence[tuple[Known, DoesNotFitError]], now: int
+) -> list[RefusedError]:
     """Record asks that were refused, and why."""
     record_refused(cursor, counting, [known for known, _ in asks], now)
     spent = counting.spent(cursor, {entity for _, why in asks for entity in why.entities}, now)
@@ -72,11 +74,11 @@ def record_refused(cursor: Any, counting: Counting, asks: Sequence[Known], now: 
     _record(cursor, counting, asks, [0] * len(asks), "refused", now)
 
 
-def over_quota(known: Known, overrun: Overrun) -> OverQuota:
+def over_quota(known: Known, overrun: Overrun) -> OverQuotaError:
     """What to answer to an ask that a quota does not cover."""
     positions = [place for place, entity in enumerate(known.entities) if entity in overrun.entities]
     sides = {"asked": overrun.asked, "spent": overrun.used, "limit": overrun.limit, "positions": positions}
-    return OverQuota(overrun.quota, overrun.allowed, retry_after=overrun.retry_after, **sides)
+    return OverQuotaError(overrun.quota, overrun.allowed, retry_after=overrun.retry_after, **sides)
 
 
 def read_overrun(cursor: Any, counting: Counting, known: Known, now: int) -> Overrun | None:
@@ -86,7 +88,7 @@ def read_overrun(cursor: Any, counting: Counting, known: Known, now: int) -> Ove
     return quota_use.judge(usage, counting.limits, use, now) if usage else None
 
 
-def quote(limits: Limits, spent: Spent, known: Known, overrun: Overrun | None = None) -> Quote:
+def quote(limits: Limits, spent: Spent, known: Known, overrun: Overrun | None = None) -> ChargeQuote:
     """What an ask would come to."""
     costs = costs_of(known.ask.price, known.entities)
     sides = {entity: (spent.get(entity, NOTHING), cost) for entity, cost in costs.items()}
@@ -96,7 +98,7 @@ def quote(limits: Limits, spent: Spent, known: Known, overrun: Overrun | None = 
     refusal = _refusal(limits, spent, known, over) if over else quota
     positions = refusal.positions if refusal else ()
     asked, before = (refusal.asked, refusal.spent) if refusal and over else _worst(limits, spent, costs)
-    return Quote(refusal is None, asked, before, least_remaining(limits, spent, known), positions, refusal)
+    return ChargeQuote(refusal is None, asked, before, least_remaining(limits, spent, known), positions, refusal)
 
 
 def least_remaining(limits: Limits, spent: Spent, known: Known) -> int | None:
@@ -131,7 +133,7 @@ def _use_quotas(cursor: Any, counting: Counting, asks: Sequence[Known], charged:
     overruns = {one.key_id: quota_use.judge(one, counting.limits, uses[one.key_id], now) for one in usages}
     too_much = {key_id: overrun for key_id, overrun in overruns.items() if overrun}
     if too_much:
-        raise DoesNotFit(set(), too_much)
+        raise DoesNotFitError(set(), too_much)
     for one in usages:
         quota_use.count_entities(cursor, counting, one, uses[one.key_id], now)
 
@@ -142,11 +144,11 @@ def _beyond(limits: Limits, costs: Spent) -> set[bytes]:
     return {entity for entity, cost in costs.items() if cost in wrong} if wrong else set()
 
 
-def _refusal(limits: Limits, spent: Spent, known: Known, over: set[bytes]) -> Refused:
+def _refusal(limits: Limits, spent: Spent, known: Known, over: set[bytes]) -> RefusedError:
     costs = {entity: cost for entity, cost in costs_of(known.ask.price, known.entities).items() if entity in over}
     asked, before = _worst(limits, spent, costs)
     positions = [place for place, entity in enumerate(known.entities) if entity in over]
-    return Refused(asked=asked, spent=before, limit=limits.as_dict(), positions=positions)
+    return RefusedError(asked=asked, spent=before, limit=limits.as_dict(), positions=positions)
 
 
 def _worst(limits: Limits, spent: Spent, costs: Spent) -> tuple[dict[str, float], dict[str, float]]:

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 from privee.gateway.ledger import database as settings
-from privee.gateway.ledger.database import LedgerUnavailable, unavailable
+from privee.gateway.ledger.database import LedgerUnavailableError, unavailable
 from privee.gateway.ledger.private_files import SameFile
 
 WRITERS, READERS = 4, 4
@@ -25,7 +25,7 @@ _COLLISIONS = {"40001", "40P01"}
 T = TypeVar("T")
 
 
-class _Uncertain(Exception):  # noqa: N818
+class _UncertainError(Exception):
     """The commit was sent, and nobody said whether it happened."""
 
 
@@ -53,7 +53,7 @@ class Connections:
         """Do the work with a cursor. Anything it raises undoes all of it.
 
         Raises:
-            LedgerUnavailable: the work is not known to be stored. It is tried again only while nothing can have been.
+            LedgerUnavailableError: the work is not known to be stored. It is tried again only while nothing can have been.
         """
         connection, left = self._take(), TRIES
         try:
@@ -68,7 +68,7 @@ class Connections:
                     if not (passing and left):
                         raise unavailable(error) from None
                     time.sleep(random.uniform(0, 0.02))  # noqa: S311 - two that collided must not do so in step
-        except _Uncertain as uncertain:
+        except _UncertainError as uncertain:
             connection = _discard(connection)
             raise unavailable(uncertain.args[0]) from None
         except BaseException:
@@ -85,11 +85,11 @@ class Connections:
 
     def _take(self) -> Any:
         if not self._count:
-            raise LedgerUnavailable("the ledger is closed: open it again")
+            raise LedgerUnavailableError("the ledger is closed: open it again")
         try:
             return self._free.get(timeout=settings.BUSY_SECONDS)
         except queue.Empty:
-            raise LedgerUnavailable("the ledger is too busy: ask less at once, or use PostgreSQL") from None
+            raise LedgerUnavailableError("the ledger is too busy: ask less at once, or use PostgreSQL") from None
 
     def _open(self) -> Any:
         connection: Any = self._engine.raw_connection()
@@ -107,7 +107,7 @@ class Connections:
         try:
             connection.commit()
         except self._errors as error:
-            raise _Uncertain(error) from None
+            raise _UncertainError(error) from None
         return result
 
     def _is_passing(self, error: BaseException, connection: Any) -> bool:

@@ -121,7 +121,7 @@ _POSTGRESQL = {
 }
 
 
-class LedgerUnavailable(UnavailableError):  # noqa: N818 - a state, not a mistake
+class LedgerUnavailableError(UnavailableError):
     """The count cannot be known to be stored, so nothing may be released."""
 
 
@@ -135,7 +135,7 @@ def unavailable(error: BaseException) -> PriveeError:
     words = _find(_SQLITE, name) or _find(_POSTGRESQL, state)
     if words is None and (name or state):
         words = f"the ledger's database failed with {name or state}: check it, {_UNTIL}"
-    return LedgerUnavailable(words or _AWAY)
+    return LedgerUnavailableError(words or _AWAY)
 
 
 @contextmanager

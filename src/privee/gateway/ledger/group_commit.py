@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from privee.gateway.ledger.ledger import Ask, Ledger, Receipt, Refused
+from privee.gateway.ledger.ledger import Ask, Ledger, Receipt, RefusedError
 
 Result = TypeVar("Result")
 MOST_AT_ONCE = 64
@@ -26,7 +26,7 @@ class GroupCommit:
         self._busy: set[asyncio.Task[None]] = set()
 
     async def charge(self, ask: Ask) -> Receipt:
-        """Durable when it returns; raises Refused or LedgerUnavailable, and then nothing was counted for sure."""
+        """Durable when it returns; raises RefusedError or LedgerUnavailableError, and then nothing was counted for sure."""
         future: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
         self._waiting.append((ask, future))
         self._start()
@@ -54,7 +54,7 @@ class GroupCommit:
         task.add_done_callback(self._busy.discard)
 
     async def _charge(self, group: Sequence[tuple[Ask, asyncio.Future[Receipt]]]) -> None:
-        outcomes: Sequence[Receipt | Refused | Exception]
+        outcomes: Sequence[Receipt | RefusedError | Exception]
         try:
             outcomes = await asyncio.get_running_loop().run_in_executor(
                 self._pool, self.ledger.charge_many, [ask for ask, _ in group]

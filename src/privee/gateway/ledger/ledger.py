@@ -14,7 +14,7 @@ from privee.gateway.budget.price import Price
 from privee.gateway.ledger import losses, opening, resets, views
 from privee.gateway.ledger.charge_sql import Counting
 from privee.gateway.ledger.charging import (
-    DoesNotFit,
+    DoesNotFitError,
     Known,
     charge_all,
     quote,
@@ -24,14 +24,24 @@ from privee.gateway.ledger.charging import (
 )
 from privee.gateway.ledger.clock import SteadyClock
 from privee.gateway.ledger.connections import Connections
-from privee.gateway.ledger.database import LedgerUnavailable, clear_errors, is_sqlite
+from privee.gateway.ledger.database import LedgerUnavailableError, clear_errors, is_sqlite
 from privee.gateway.ledger.limits import Limits
 from privee.gateway.ledger.losses import Guard
 from privee.gateway.ledger.mark import Tally
-from privee.gateway.ledger.requests import Ask, OverQuota, Quote, Receipt, Refused
+from privee.gateway.ledger.requests import Ask, ChargeQuote, OverQuotaError, Receipt, RefusedError
 from privee.gateway.ledger.secrets import Subkeys, hash_entities, subkeys
 
-__all__ = ["Ask", "Ledger", "LedgerUnavailable", "Limits", "OverQuota", "Price", "Quote", "Receipt", "Refused"]
+__all__ = [
+    "Ask",
+    "ChargeQuote",
+    "Ledger",
+    "LedgerUnavailableError",
+    "Limits",
+    "OverQuotaError",
+    "Price",
+    "Receipt",
+    "RefusedError",
+]
 
 
 class Ledger:
@@ -77,14 +87,14 @@ class Ledger:
             lossy: open it for reading even if counts are known to be missing, such as a backup.
 
         Raises:
-            LedgerUnavailable: counts were lost.
+            LedgerUnavailableError: counts were lost.
             PriveeError: it is missing, damaged, of another version or made with another key; the line says which.
         """
         keys, clock = subkeys(key), clock or SteadyClock()
         engine, latest, lost = opening.open_checked(url, keys)
         if lost and not lossy:
             engine.dispose()
-            raise LedgerUnavailable(lost)
+            raise LedgerUnavailableError(lost)
         clock.not_before(latest)
         return cls(engine, keys, limits, clock, lost)
 
@@ -102,7 +112,7 @@ class Ledger:
         message = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
         return hmac.digest(self.keys.fingerprints, message, "sha256")
 
-    def price(self, entities: Sequence[str], price: Price, key_id: str | None = None) -> Quote:
+    def price(self, entities: Sequence[str], price: Price, key_id: str | None = None) -> ChargeQuote:
         """What releases for these entities would come to now. Nothing is charged, and nothing is kept for the asker.
 
         Args:
@@ -112,7 +122,7 @@ class Ledger:
         """
         known, now = self._know(Ask(entities, price, key_id or "-", "-")), self.now()
 
-        def work(cursor: Any) -> Quote:
+        def work(cursor: Any) -> ChargeQuote:
             spent = self._counting.spent(cursor, set(known.entities), now)
             overrun = read_overrun(cursor, self._counting, known, now) if key_id else None
             return quote(self.limits, spent, known, overrun)
@@ -123,29 +133,29 @@ class Ledger:
         """Count a release; it may leave once this returns.
 
         Raises:
-            Refused: it would be too much; nothing is counted.
-            LedgerUnavailable: it is not known to be counted, so it must not leave.
+            RefusedError: it would be too much; nothing is counted.
+            LedgerUnavailableError: it is not known to be counted, so it must not leave.
         """
         (outcome,) = self.charge_many([ask])
-        if isinstance(outcome, Refused):
+        if isinstance(outcome, RefusedError):
             raise outcome
         return outcome
 
-    def charge_many(self, asks: Sequence[Ask]) -> list[Receipt | Refused]:
+    def charge_many(self, asks: Sequence[Ask]) -> list[Receipt | RefusedError]:
         """Count several releases with one wait for the disk; each is counted whole or refused, in the asks' order.
 
         Raises:
-            LedgerUnavailable: it is not known which are counted, so none may leave.
+            LedgerUnavailableError: it is not known which are counted, so none may leave.
         """
         known, now = dict(enumerate(map(self._know, asks))), self.now()
         outcomes = self._settle(known, now) if known else {}
-        refused = {place: found for place, found in outcomes.items() if isinstance(found, DoesNotFit)}
+        refused = {place: found for place, found in outcomes.items() if isinstance(found, DoesNotFitError)}
         receipts = {place: found for place, found in outcomes.items() if isinstance(found, Receipt)}
         refusals = self._refuse([(known[place], why) for place, why in refused.items()], now)
-        answers: dict[int, Receipt | Refused] = receipts | dict(zip(refused, refusals, strict=True))
+        answers: dict[int, Receipt | RefusedError] = receipts | dict(zip(refused, refusals, strict=True))
         return [answers[place] for place in sorted(answers)]
 
-    def refuse(self, ask: Ask) -> Refused | None:
+    def refuse(self, ask: Ask) -> RefusedError | None:
         """Record an ask that `price` found too much, without charging; None if by now it would fit."""
         refusal = self.price(ask.entities, ask.price, ask.key_id).refusal
         if refusal is not None:
@@ -160,7 +170,7 @@ class Ledger:
             yield connection
 
     def ping(self) -> None:
-        """Raises LedgerUnavailable if the database cannot be read."""
+        """Raises LedgerUnavailableError if the database cannot be read."""
         self._reading.run(lambda cursor: cursor.execute("SELECT value FROM about").fetchall())
 
     def spent(self, entity: str) -> views.Spending:
@@ -236,11 +246,11 @@ class Ledger:
     def _know(self, ask: Ask) -> Known:
         return Known(ask, hash_entities(self.keys.entities, ask.entities))
 
-    def _settle(self, asks: dict[int, Known], now: int) -> dict[int, Receipt | DoesNotFit]:
+    def _settle(self, asks: dict[int, Known], now: int) -> dict[int, Receipt | DoesNotFitError]:
         """All at once; if that does not fit, in two parts, so that a few that are refused cost the others little."""
         try:
             receipts = self._charge(list(asks.values()), now)
-        except DoesNotFit as too_much:
+        except DoesNotFitError as too_much:
             if len(asks) == 1:
                 return dict.fromkeys(asks, too_much)
             parts = _split(asks, too_much)
@@ -249,7 +259,7 @@ class Ledger:
 
     def _charge(self, asks: list[Known], now: int) -> list[Receipt]:
         if self.lost:
-            raise LedgerUnavailable(self.lost)
+            raise LedgerUnavailableError(self.lost)
         if not self._guard:
             return self._writing.run(lambda cursor: charge_all(cursor, self._counting, asks, now))
         guard = self._guard
@@ -262,11 +272,11 @@ class Ledger:
         guard.keep(tally, self._reading)
         return receipts
 
-    def _refuse(self, asks: Sequence[tuple[Known, DoesNotFit]], now: int) -> list[Refused]:
+    def _refuse(self, asks: Sequence[tuple[Known, DoesNotFitError]], now: int) -> list[RefusedError]:
         return self._writing.run(lambda cursor: refuse_all(cursor, self._counting, asks, now)) if asks else []
 
 
-def _split(asks: dict[int, Known], too_much: DoesNotFit) -> list[dict[int, Known]]:
+def _split(asks: dict[int, Known], too_much: DoesNotFitError) -> list[dict[int, Known]]:
     """Those that are not to blame, and the others; in halves if all are."""
     blamed = [place for place, known in asks.items() if too_much.blames(known)]
     later = set(blamed if len(blamed) < len(asks) else blamed[len(blamed) // 2 :])

@@ -16,7 +16,7 @@ from privee.errors import PriveeError
 from privee.gateway.budget.price import CAP, Price
 from privee.gateway.ledger import audit_chain
 from privee.gateway.ledger.connections import Connections
-from privee.gateway.ledger.database import LedgerUnavailable, clear_errors
+from privee.gateway.ledger.database import LedgerUnavailableError, clear_errors
 from privee.gateway.ledger.mark import MISSING, Mark, Tally, path_for, read_mark, read_tally
 from privee.gateway.ledger.private_files import SameFile
 from privee.gateway.ledger.schema import spending, tally
@@ -28,7 +28,7 @@ def compare(engine: sa.Engine, keys: Subkeys) -> tuple[Tally | None, str | None]
     kept, words = None, None
     try:
         kept = read_mark(engine, keys.mark)
-    except LedgerUnavailable as error:
+    except LedgerUnavailableError as error:
         words = str(error)
     with engine.execution_options(reads=True).connect() as connection:
         found, marked = read_tally(connection)
@@ -106,7 +106,7 @@ class Guard:
     def mark(self) -> Mark:
         """Of a ledger that has lost nothing."""
         if self._mark is None:
-            raise LedgerUnavailable("the ledger is closed, or was opened for reading alone")
+            raise LedgerUnavailableError("the ledger is closed, or was opened for reading alone")
         return self._mark
 
     def keep(self, tally: Tally, reading: Connections) -> None:
@@ -122,6 +122,6 @@ class Guard:
         """Let go of the files; the mark then covers administrative acts, too."""
         mark, self._mark = self._mark, None
         if mark is not None:
-            with contextlib.suppress(LedgerUnavailable), mark:  # what was released is in it already
+            with contextlib.suppress(LedgerUnavailableError), mark:  # what was released is in it already
                 bring_up_to_date(mark, self._engine, now)
         self.same.close()

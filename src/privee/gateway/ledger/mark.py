@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from privee.gateway.ledger.database import LedgerUnavailable
+from privee.gateway.ledger.database import LedgerUnavailableError
 from privee.gateway.ledger.private_files import path_of
 from privee.gateway.ledger.schema import tally
 
@@ -57,7 +57,7 @@ class Mark:
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise LedgerUnavailable(f"cannot open {self.path.name}: {error.strerror}") from None
+            raise LedgerUnavailableError(f"cannot open {self.path.name}: {error.strerror}") from None
         with contextlib.suppress(OSError):  # made by root, it still belongs to whom the database does
             owner = path_of(engine).stat()
             os.fchown(self._file, owner.st_uid, owner.st_gid)
@@ -68,7 +68,7 @@ class Mark:
         ((commits, total),) = cursor.fetchall()
         words = Tally(commits - 1, total - charged, now).lost(self._read())
         if words:
-            raise LedgerUnavailable(words)
+            raise LedgerUnavailableError(words)
         return Tally(commits, total, now)
 
     def keep(self, found: Tally, *, sync: bool = False) -> None:
@@ -85,7 +85,7 @@ class Mark:
                 finally:
                     fcntl.flock(self._file, fcntl.LOCK_UN)
         except OSError as error:
-            raise LedgerUnavailable(f"cannot write {self.path.name}: {error.strerror}") from None
+            raise LedgerUnavailableError(f"cannot write {self.path.name}: {error.strerror}") from None
 
     def __enter__(self) -> Mark:
         return self
@@ -116,14 +116,14 @@ def read_mark(engine: sa.Engine, key: bytes) -> Tally | None:
     """What was kept; None if there is no mark, or one that was just made.
 
     Raises:
-        LedgerUnavailable: it was not written with this key.
+        LedgerUnavailableError: it was not written with this key.
     """
     try:
         content = path_for(engine).read_bytes()[:_LONGEST]
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise LedgerUnavailable(f"cannot read {path_for(engine).name}: {error.strerror}") from None
+        raise LedgerUnavailableError(f"cannot read {path_for(engine).name}: {error.strerror}") from None
     return _parsed(content, key) if content else None
 
 
@@ -143,7 +143,7 @@ def _parsed(content: bytes, key: bytes) -> Tally:
     try:
         found = Tally(*map(int, content.split()[-4:-1]))
     except (TypeError, ValueError):
-        raise LedgerUnavailable(MISSING) from None
+        raise LedgerUnavailableError(MISSING) from None
     if not hmac.compare_digest(_signed(found, key), content):
-        raise LedgerUnavailable(MISSING)
+        raise LedgerUnavailableError(MISSING)
     return found

@@ -13,7 +13,7 @@ from sqlalchemy import exc
 from privee.atomic import whole_file
 from privee.defenses.secret_keys import new_key
 from privee.errors import PriveeError
-from privee.gateway.ledger.database import DAMAGED, LedgerUnavailable, connect, unavailable
+from privee.gateway.ledger.database import DAMAGED, LedgerUnavailableError, connect, unavailable
 
 
 def make_private(engine: sa.Engine) -> None:
@@ -45,14 +45,14 @@ def check_file(engine: sa.Engine, *, new: bool = False) -> None:
     if not path.is_file():
         raise PriveeError(f"there is no ledger {path}: privee ledger init makes one")
     if not new and path.stat().st_size == 0:
-        raise LedgerUnavailable(DAMAGED)
+        raise LedgerUnavailableError(DAMAGED)
     try:
         with engine.execution_options(reads=True).connect() as connection:
             found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
     except exc.DBAPIError as error:
         raise unavailable(error) from None
     if found != "ok":
-        raise LedgerUnavailable(DAMAGED)
+        raise LedgerUnavailableError(DAMAGED)
 
 
 def path_of(engine: sa.Engine) -> Path:
@@ -86,7 +86,9 @@ class SameFile:
                 found = None
             if found is None or (found.st_dev, found.st_ino) != first:
                 name = os.path.basename(path)
-                raise LedgerUnavailable(f"the ledger's file {name} was removed or replaced: start the gateway anew")
+                raise LedgerUnavailableError(
+                    f"the ledger's file {name} was removed or replaced: start the gateway anew"
+                )
             if path is self._wal:
                 self._check_size(found.st_size)
 
@@ -102,7 +104,9 @@ class SameFile:
             finally:
                 engine.dispose()
             if left < self.committed:
-                raise LedgerUnavailable("the ledger's -wal file was cut, and counts with it: start the gateway anew")
+                raise LedgerUnavailableError(
+                    "the ledger's -wal file was cut, and counts with it: start the gateway anew"
+                )
         self._longest = size
 
     def close(self) -> None:

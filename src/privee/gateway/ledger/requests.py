@@ -60,7 +60,7 @@ class Receipt:
     remaining: int | None
 
 
-class Refused(PriveeError):  # noqa: N818 - an answer, not an error
+class RefusedError(PriveeError):
     """An ask that would give away more than allowed; nothing of it was charged.
 
     Attributes:
@@ -96,7 +96,7 @@ class Refused(PriveeError):  # noqa: N818 - an answer, not an error
         return f"{count} would give away more than allowed"
 
 
-class OverQuota(Refused):
+class OverQuotaError(RefusedError):
     """An ask that the key's own quota does not cover, though its entities could bear it; nothing of it was charged.
 
     Attributes:
@@ -130,12 +130,12 @@ class OverQuota(Refused):
 
 
 @dataclass(frozen=True)
-class Quote:
+class ChargeQuote:
     """What an ask would cost now; nothing is charged or kept for it.
 
     Attributes:
         allowed: whether it fits.
-        asked, spent, positions: as in `Refused`; if it fits, of the entity that has spent most, and no positions.
+        asked, spent, positions: as in `RefusedError`; if it fits, of the entity that has spent most, and no positions.
         remaining: releases at this price that each of the entities can bear before this ask; None is no limit.
         refusal: what to answer if it does not fit.
     """
@@ -145,10 +145,10 @@ class Quote:
     spent: dict[str, float]
     remaining: int | None
     positions: tuple[int, ...]
-    refusal: Refused | None
+    refusal: RefusedError | None
 
     def check(self) -> None:
-        """Raises `Refused` if it does not fit."""
+        """Raises `RefusedError` if it does not fit."""
         if self.refusal is not None:
             raise self.refusal
 

@@ -10,8 +10,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
 
-from privee.gateway.http.problems import Denied
-from privee.gateway.ledger.database import LedgerUnavailable, clear_errors
+from privee.gateway.http.problems import DeniedError
+from privee.gateway.ledger.database import LedgerUnavailableError, clear_errors
 from privee.gateway.service import Service
 from privee.gateway.ui.overview import one_entity, overview
 from privee.gateway.ui.rendering import page
@@ -37,9 +37,9 @@ class PageRoute(APIRoute):
                     return await handler(request)
             except NotSignedInError:
                 return _leave(request)
-            except Denied as denied:
+            except DeniedError as denied:
                 return _problem(denied.status, denied.words, denied.headers)
-            except LedgerUnavailable as error:
+            except LedgerUnavailableError as error:
                 return _problem(503, f"{error}.")
             except RequestValidationError:  # its words may quote what was sent
                 return _problem(400, "This is not what the form sends.")
@@ -86,7 +86,7 @@ async def sign_in(request: Request, key: Annotated[str, Form()] = "") -> Respons
     address = request.client.host if request.client else ""
     try:
         found = await sign_in_of(request).sign_in(request.app.state.access, key.strip(), address)
-    except Denied as denied:
+    except DeniedError as denied:
         answer = page("login.html", denied.status, problem=denied.words)
         answer.headers.update(denied.headers)
         return answer

@@ -19,7 +19,7 @@ from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 
 from privee.gateway.http.access import Access
-from privee.gateway.http.problems import Denied
+from privee.gateway.http.problems import DeniedError
 from privee.gateway.ledger.api_keys import KeyRecord
 from privee.gateway.service import Service
 
@@ -46,7 +46,7 @@ class SignIn:
         async with self._one_at_a_time:
             if not self._failures.test(FAILURES, address):
                 reset = self._failures.get_window_stats(FAILURES, address).reset_time
-                raise Denied(
+                raise DeniedError(
                     429,
                     "rate",
                     "Too many failed attempts from this address. Try again in a minute.",
@@ -75,7 +75,9 @@ async def same_site(request: Request) -> None:
         here = origin.partition("://")[2] == request.headers.get("host", "nowhere")
         site = "same-origin" if here else "unknown"
     if site != "same-origin":
-        raise Denied(403, "cross-site", "This form was sent from another site. Open the dashboard and send it there.")
+        raise DeniedError(
+            403, "cross-site", "This form was sent from another site. Open the dashboard and send it there."
+        )
 
 
 async def signed_in(request: Request) -> KeyRecord:
