@@ -30,7 +30,7 @@ from privee.defenses import (
     new_key,
     register,
 )
-from privee.errors import PriveeError, ScoreError, SettingError
+from privee.errors import PriveeError, ScoreError, SettingError, UnavailableError
 from privee.randomness import Draws, keyed, secure, seeded
 from privee.scores import SUM_TOLERANCE, check_scores, ranking
 from privee.version import __version__
@@ -62,6 +62,7 @@ __all__ = [
     "SettingError",
     "Temperature",
     "TopK",
+    "UnavailableError",
     "__version__",
     "check_scores",
     "defense",

@@ -35,6 +35,8 @@ from __future__ import annotations
 
 from typing import Any
 
+__all__ = ["FrameError", "PriveeError", "ScoreError", "SettingError", "UnavailableError"]
+
 
 class PriveeError(Exception):
     """Something the caller can put right; the message says what, in one line."""

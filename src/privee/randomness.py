@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from privee.errors import SettingError
 
+__all__ = ["Draws", "keyed", "secure", "seeded"]
+
 _BUFFER_WORDS = 4096
 _ZEROS = bytes(8 * _BUFFER_WORDS)
 _ONE = np.uint64(0x3FF0000000000000)  # the bits of 1.0

@@ -23,6 +23,8 @@ from nvflare.apis.shareable import Shareable
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError
 
+__all__ = ["ReleaseFilter", "released"]
+
 
 class ReleaseFilter(Filter):  # type: ignore[misc]  # NVFlare has no types
     """Replaces scores in a task's result by a release; a result without them is not let out.

@@ -53,7 +53,7 @@ class Connections:
         """Do the work with a cursor. Anything it raises undoes all of it.
 
         Raises:
-            LedgerUnavailableError: the work is not known to be stored. It is tried again only while nothing can have been.
+            LedgerUnavailableError: the work is not known to be stored; tried again only while nothing can have been.
         """
         connection, left = self._take(), TRIES
         try:

@@ -26,7 +26,7 @@ class GroupCommit:
         self._busy: set[asyncio.Task[None]] = set()
 
     async def charge(self, ask: Ask) -> Receipt:
-        """Durable when it returns; raises RefusedError or LedgerUnavailableError, and then nothing was counted for sure."""
+        """Durable when it returns; raises Refused- or LedgerUnavailableError; then nothing was counted for sure."""
         future: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
         self._waiting.append((ask, future))
         self._start()
