@@ -28,8 +28,10 @@ from rich.console import Console
 from rich.table import Table
 
 import privee
+from privee.gateway.budget.price import UNIT
+from privee.gateway.budget.releases import Releases
+from privee.gateway.budget.total_epsilon_advanced import TotalEpsilonAdvanced
 from privee.gateway.ledger.ledger import Ask, Ledger, Limits, Price
-from privee.gateway.ledger.limits import UNIT
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks._shared.postgres_server import running_postgres
@@ -38,7 +40,7 @@ RESULTS = Path(__file__).parent / "results" / "ledger.json"
 KEY = b"benchmark" * 4
 KNOWN = 100_000
 SECONDS = 2.0
-LIMITS = Limits(releases=10**9, epsilon=10**6 * UNIT, delta=1e-6)
+LIMITS = Limits((Releases(10**9), TotalEpsilonAdvanced(10**6 * UNIT, delta=1e-6)))
 PRICE = Price.of_epsilon(0.5)
 
 

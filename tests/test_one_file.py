@@ -1,4 +1,7 @@
-"""A new defense, attack, dataset, model or paper result is one new file: dropped into a copy of privee, it is found."""
+"""A new defense, attack, dataset, model or paper result is one new file: dropped into a copy of privee, it is found.
+
+The files are those of docs/extending.md; its sixth, a budget policy, is in tests/gateway/budget/test_toy_policy.py.
+"""
 
 import json
 import os
@@ -10,39 +13,8 @@ from pathlib import Path
 import pytest
 
 import privee
+from tests._support.recipes import recipes
 
-DEFENSE = '''
-import dataclasses
-from typing import ClassVar
-
-from privee.defenses.advice import Advice
-from privee.defenses.base import Defense, Guarantee
-from privee.defenses.registry import register
-
-
-@register
-@dataclasses.dataclass(frozen=True)
-class Halves(Defense):
-    """Releases the scores moved half way towards equal ones."""
-
-    name: ClassVar[str] = "halves"
-    preserves_order: ClassVar[bool] = True
-    summary: ClassVar[str] = "moved half way towards equal scores"
-    audited: ClassVar[tuple[str, ...]] = ("halves",)
-    advice: ClassVar[Advice] = Advice(unprotective="one line undoes it")
-
-    def _release(self, rows, sums, draws):
-        from privee.scores import ascending, place, rise_where
-
-        order, values = ascending(rows)
-        return place(order, rise_where(values, ((values + 1 / rows.shape[1]) / 2).astype(rows.dtype)))
-
-    def _estimate(self, rows):
-        return (2 * rows - 1 / rows.shape[1]).clip(0, None)
-
-    def guarantee(self, n_classes):
-        return Guarantee(not_covered=("everything",))
-'''
 LABEL_TWICE = '''
 import dataclasses
 from typing import ClassVar
@@ -62,89 +34,8 @@ class LabelAgain(LabelOnly):
     audited: ClassVar[tuple[str, ...]] = ()
     advice: ClassVar[Advice] = dataclasses.replace(LabelOnly.advice, wins="it comes first")
 '''
-ATTACK = '''
-import dataclasses
-from typing import ClassVar
-
-import torch
-
-from privee.attacks.base import Attack
-from privee.attacks.registry import register
-
-
-@register
-@dataclasses.dataclass(frozen=True)
-class Middle(Attack):
-    """Answers the same number for every column."""
-
-    name: ClassVar[str] = "middle"
-    summary: ClassVar[str] = "one number for every column"
-    audited: ClassVar[tuple[str, ...]] = ("middle",)
-
-    value: float = 0.5
-
-    def _reconstruct(self, view, watch):
-        return torch.full((view.rows, view.model.unknown_columns), self.value, dtype=view.own.dtype)
-'''
-DATASET = """
-import numpy as np
-
-from privee.data.datasets.base import Parts, one_feature_each
-from privee.data.datasets.info import DatasetInfo, Layout
-from privee.data.datasets.registry import register
-
-
-def read(contents, seed):
-    x = np.random.default_rng(seed).random((60, 4)).astype(np.float32)
-    y = (x.sum(axis=1) > 2).astype(np.int64)
-    return Parts(
-        x[:40], y[:40], x[40:], y[40:], class_names=("no", "yes"), column_names=("a", "b", "c", "d"),
-        groups=one_feature_each(4),
-    )
-
-
-COINS = register(
-    DatasetInfo(
-        name="coins", title="Coins", rows=60, columns=4, classes=2, licence="none", home="https://example.org/coins",
-        layouts=(Layout("made up", (), read),),
-    )
-)
-"""
-MODEL = """
-from torch import nn
-
-from privee.vfl.models import register, sum_top
-
-
-@register(top=sum_top, embedding=None)
-def tiny_bottom(shape, n_classes):
-    return nn.Sequential(nn.Flatten(), nn.Linear(shape[0], n_classes))
-"""
-RESULT = '''
-from privee.paper.base import Result, register
-from privee.paper.outcomes import Account, Row, Value
-
-
-@register
-class Answer(Result):
-    """One figure."""
-
-    name, title, source, band = "answer", "The answer", "beyond the paper", "none"
-
-    def rows(self, bench):
-        return [Row(where={"question": "all"}, measured={"answer": Value(value=42.0)})]
-
-    def account(self, rows):
-        return Account(agrees=None, printed="nothing", measured="42")
-'''
-FILES = {
-    "defenses/halves.py": DEFENSE,
-    "defenses/label_again.py": LABEL_TWICE,
-    "attacks/middle.py": ATTACK,
-    "data/datasets/coins.py": DATASET,
-    "vfl/models/tiny_net.py": MODEL,
-    "paper/results/answer.py": RESULT,
-}
+RECIPES = {path: text for path, text in recipes().items() if not path.startswith("gateway/")}
+FILES = {**RECIPES, "defenses/label_again.py": LABEL_TWICE}
 
 
 DRIVER = """
@@ -213,6 +104,11 @@ def said(source, tmp_path_factory) -> dict[str, str]:
     return found
 
 
+def test_the_page_has_six_recipes():
+    folders = {path.rpartition("/")[0] for path in recipes()}
+    assert folders == {"defenses", "attacks", "data/datasets", "vfl/models", "gateway/budget", "paper/results"}
+
+
 def test_a_defense_is_listed(said):
     assert {"halves", "label-again", "none"} <= {one["spec"] for one in json.loads(said["defenses --json"])}
     assert "moved half way" in said["defenses halves"]
@@ -267,7 +163,9 @@ def test_the_contract_test_covers_a_new_defense(source, tmp_path, breaks):
 
 def test_a_name_that_is_taken_is_refused_in_one_line(source, tmp_path):
     twice = shutil.copytree(source, tmp_path / "twice")
-    (twice / "privee" / "defenses" / "another.py").write_text(DEFENSE.replace("class Halves", "class Other"))
+    (twice / "privee" / "defenses" / "another.py").write_text(
+        RECIPES["defenses/halves.py"].replace("class Halves", "class Other")
+    )
     told = run(twice, "-m", "privee", "defenses", cwd=tmp_path, expected=2)
     assert told == "privee: a defense called 'halves' exists already: privee.defenses.another.Other\n"
 

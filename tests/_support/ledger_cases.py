@@ -6,14 +6,30 @@ from uuid import uuid4
 
 import pytest
 
+from privee.gateway.budget.base import BudgetPolicy
+from privee.gateway.budget.releases import Releases
+from privee.gateway.budget.total_epsilon_advanced import TotalEpsilonAdvanced
+from privee.gateway.budget.total_epsilon_basic import TotalEpsilonBasic
 from privee.gateway.ledger.api_keys import KeyStore
 from privee.gateway.ledger.clock import SteadyClock
 from privee.gateway.ledger.ledger import Ask, Ledger, Limits, OverQuota, Price
 from privee.gateway.ledger.quotas import Quotas
 
 KEY = b"k" * 32
-FIFTY = Limits(releases=50)
 ONE = Price()
+
+
+def allow(
+    releases: int | None = None, epsilon: int | None = None, delta: float = 0.0, window: int | None = None
+) -> Limits:
+    """Limits by whole numbers, epsilon in trillionths; delta above 0 is advanced composition."""
+    policies: list[BudgetPolicy] = [] if releases is None else [Releases(releases)]
+    if epsilon is not None:
+        policies.append(TotalEpsilonAdvanced(epsilon, delta) if delta else TotalEpsilonBasic(epsilon))
+    return Limits(tuple(policies), window)
+
+
+FIFTY = allow(releases=50)
 
 
 def ask(*entities: str, price: Price = ONE, marks: str | None = None) -> Ask:

@@ -15,8 +15,8 @@ from tests._support.scores import softmax_rows
 KEY, U = bytes(range(32)), privee.PriveeU(rho=0.1)
 
 
-def repeatable(defense=U) -> Repeatable:
-    return Repeatable(defense, key=KEY, model_version="v1")
+def repeatable(defense=U, key=KEY) -> Repeatable:
+    return Repeatable(defense, key=key, model_version="v1")
 
 
 class Case:

@@ -25,7 +25,7 @@ def repeatable(defense=U, key=KEY, model_version="v1") -> Repeatable:
 
 
 def caught(action) -> str:
-    with pytest.raises((ValueError, TypeError, AttributeError)) as error:
+    with pytest.raises((privee.PriveeError, ValueError, TypeError, AttributeError)) as error:
         action()
     return f"{error.value!r} {error.value}"
 

@@ -250,9 +250,3 @@ def test_a_tensor_with_gradients_is_no_query():
 def test_scores_that_do_not_sum_to_one_can_be_let_through():
     release = repeatable().release(2 * FOUR, entities=7, check_sum=False)
     assert (privee.ranking(release) == [0, 1, 2, 3]).all()
-
-
-def caught(action) -> str:
-    with pytest.raises((privee.PriveeError, ValueError, TypeError, AttributeError)) as error:
-        action()
-    return f"{error.value!r} {error.value}"

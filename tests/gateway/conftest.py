@@ -1,10 +1,12 @@
-"""A trained run with certificates, and gateways in the test's own process."""
+"""A trained run with certificates, gateways in the test's own process, and ledgers in both kinds of database."""
 
 from pathlib import Path
 
 import pytest
 
 from privee.gateway.demo import make_world
+from privee.gateway.ledger.ledger import Ledger
+from tests._support.ledger_cases import KEY
 from tests._support.local_gateway import Local
 from tests._support.warm_servers import warm_servers
 
@@ -28,3 +30,11 @@ def servers():
     """Started the quick way."""
     with warm_servers():
         yield
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request, tmp_path):
+    """A new ledger, in both kinds of database."""
+    address = f"sqlite:///{tmp_path / 'l.db'}" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    Ledger.create(address, KEY)
+    return address

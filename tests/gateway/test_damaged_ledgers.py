@@ -11,10 +11,12 @@ import pytest
 from privee.cli import app as cli
 from privee.defenses.secret_keys import new_key
 from privee.errors import PriveeError
+from privee.gateway.budget.price import Price
 from privee.gateway.demo import PARTIES, World
 from privee.gateway.ledger.ledger import Ask, Ledger, Refused
-from privee.gateway.ledger.limits import Limits, Price
+from privee.gateway.ledger.limits import Limits
 from tests._support.gateway_world import DEFENSE
+from tests._support.ledger_cases import allow
 
 
 @pytest.fixture
@@ -104,7 +106,7 @@ def test_whichever_page_is_overwritten_no_count_is_lost(small):
         for leftover in ("-wal", "-shm"):
             path.with_name(path.name + leftover).unlink(missing_ok=True)
         try:
-            with Ledger.open(f"sqlite:///{path}", key.read_bytes(), limits=Limits(releases=1)) as ledger:
+            with Ledger.open(f"sqlite:///{path}", key.read_bytes(), limits=allow(releases=1)) as ledger:
                 assert {ledger.spent(str(number)).lifetime_releases for number in range(400)} == {1}
                 with pytest.raises(Refused):
                     ledger.charge(Ask(["7"], Price(), "test", "second"))

@@ -12,9 +12,10 @@ from benchmarks._shared.gateway_load import Crowd, counted, crashes, received
 
 from privee.defenses.secret_keys import new_key
 from privee.errors import PriveeError
+from privee.gateway.budget.price import Price
 from privee.gateway.ledger.clock import SteadyClock
 from privee.gateway.ledger.ledger import Ask, Ledger
-from privee.gateway.ledger.limits import Limits, Price
+from privee.gateway.ledger.limits import Limits
 from privee.processes import ServerProcess
 from tests._support.gateway_world import DEFENSE, gateway_world, infer
 

@@ -10,7 +10,7 @@ from scipy import stats
 
 from privee.attacks import AttackerView, WhiteBox
 from privee.attacks.repeated_query import join_releases
-from privee.audit.curves import QUERIES, REPEATS
+from privee.audit.task import QUERIES, REPEATS
 from privee.defenses import PriveeU, PriveeUPlus
 from privee.paper import Bench, measure_result
 from privee.paper.measure.repeated_rows import (

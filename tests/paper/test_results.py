@@ -127,9 +127,8 @@ def _fast(result: AttackResult) -> AttackResult:
 
 def _short(spec: str) -> str:
     name = spec.partition(":")[0]
-    return {"grna-paper": "grna-paper:epochs=2", "gradient-inversion": "gradient-inversion:iterations=2"}.get(
-        name, name
-    )
+    steps = {"grna-paper": "epochs=2", "gradient-inversion": "iterations=2", "prior-informed": "iterations=2"}
+    return f"{name}:{steps[name]}" if name in steps else name
 
 
 def test_a_model_is_trained_once_and_its_scores_are_those_of_the_run(bench: Bench) -> None:

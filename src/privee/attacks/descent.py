@@ -1,7 +1,4 @@
-"""Adam on the unknown columns themselves, which several attacks share.
-
-Mini-batches of records whose position a checkpoint can hold.
-"""
+"""Adam on the unknown columns themselves, which several attacks share, in mini-batches that a checkpoint can resume."""
 
 from __future__ import annotations
 

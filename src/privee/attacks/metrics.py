@@ -1,7 +1,4 @@
-"""How well an attack did, in figures that mean something.
-
-Guesses that need no release: what any attack has to beat.
-"""
+"""How well an attack did, in figures that mean something, and the guesses without any release that it has to beat."""
 
 from __future__ import annotations
 

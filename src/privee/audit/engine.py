@@ -1,7 +1,4 @@
-"""Runs tasks side by side: on this machine's cores, or over a Ray cluster. Both through joblib.
-
-How many threads torch may use.
-"""
+"""Runs tasks side by side, each on one thread: on this machine's cores, or over a Ray cluster. Both through joblib."""
 
 from __future__ import annotations
 

@@ -12,12 +12,11 @@ from typing import Any
 from privee.attacks import attack as make_attack
 from privee.attacks import known_attacks
 from privee.audit.cards import make_cards
-from privee.audit.curves import repeated_query_curves
 from privee.audit.engine import Engine, one_thread, run_tasks
 from privee.audit.results import Audit, Finding
 from privee.audit.saving import FindingsFile
 from privee.audit.subject import Sample, Subject
-from privee.audit.task import Task, guess_findings, handout, task_key
+from privee.audit.task import Task, guess_findings, handout, repeated_query_curves, task_key
 from privee.defenses import defense as make_defense
 from privee.defenses import known_defenses
 from privee.errors import PriveeError, SettingError

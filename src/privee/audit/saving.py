@@ -1,6 +1,6 @@
 """An audit on disk: audit.json with everything, findings as one tidy table (Parquet and CSV), the report.
 
-Findings as they come, one JSON line each, so that an interrupted grid goes on where it stopped.
+While a grid runs, findings are kept as they come, one JSON line each, so that an interrupted one goes on.
 """
 
 from __future__ import annotations

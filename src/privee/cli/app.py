@@ -22,7 +22,6 @@ from privee.cli import (
     ledger,
     paper,
     party,
-    predict,
     protect,
     recommend,
     train,
@@ -48,7 +47,7 @@ app.command("demo")(demo.demo)
 app.add_typer(data.app, name="data")
 app.command("align")(align.align_command)
 app.command("train")(train.train)
-app.command("predict")(predict.predict)
+app.command("predict")(train.predict)
 app.command("tune")(train.tune)
 app.add_typer(paper.app, name="paper")
 app.command("attack")(attack.attack)

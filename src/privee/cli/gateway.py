@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from privee.cli.budget_options import with_budget_options
 from privee.cli.output import err, out, stop_in_order
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError
@@ -15,6 +16,7 @@ app = typer.Typer(no_args_is_help=True, help="Serve protected predictions of a j
 
 
 @app.command("serve")
+@with_budget_options
 def serve(
     run: Annotated[Path, typer.Argument(help="A finished run folder: config.json and coordinator/ are read.")],
     defense: Annotated[str, typer.Option("--defense", "-d", help="What is released; `none` for the raw scores.")],
@@ -23,13 +25,8 @@ def serve(
     ledger_key: Annotated[Path, typer.Option(envvar="PRIVEE_LEDGER_KEY", help="Its key file.")] = Path("ledger.key"),
     certs: Annotated[Path | None, typer.Option(help="Folder made by `privee certs init`.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the model; default: the run folder's.")] = None,
-    releases: Annotated[int | None, typer.Option(min=1, help="Releases that each entity may give.")] = None,
-    within: Annotated[float | None, typer.Option(help="Or from the paper's corollary: share of a score ...")] = None,
-    probability: Annotated[
-        float | None, typer.Option("--probability", "-p", help="... that may be hit with this chance.")
-    ] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Or a total epsilon (for ordered-dp).")] = None,
-    delta: Annotated[float, typer.Option(help="Above 0: advanced composition where it allows more.")] = 0.0,
+    *,
+    budget: dict[str, Any],
     window_days: Annotated[float | None, typer.Option(help="Start counting anew after this; default: never.")] = None,
     repeatable: Annotated[bool, typer.Option(help="Answer an identical query identically, uncharged.")] = False,
     uncounted: Annotated[bool, typer.Option(help="Answer without counting. For experiments alone.")] = False,
@@ -62,11 +59,7 @@ def serve(
         certs=certs,
         repeatable=repeatable,
         counted=not uncounted,
-        releases=releases,
-        within=within,
-        probability=probability,
-        epsilon=epsilon,
-        delta=delta,
+        **budget,
         window=None if window_days is None else round(window_days * 86_400),
         deadline=deadline,
         host=host,

@@ -1,7 +1,4 @@
-"""Where commands write: results to standard output, everything else to standard error.
-
-Commands that start servers of their own end them too, however they are told to stop.
-"""
+"""Where commands write: results to standard output, everything else to standard error; and how they stop in order."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from privee.client.errors import (
     Refused,
     UnknownEntity,
 )
-from privee.client.release import NewKey, Quote, Release
+from privee.client.replies import NewKey, Quote, Release
 
 __all__ = [
     "AsyncClient",

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from privee.client import calls
 from privee.client.plan import Plan, Result
-from privee.client.release import NewKey, Quote, Release
+from privee.client.replies import NewKey, Quote, Release
 from privee.client.session import ClientSession
 from privee.client.transport import Verify, follow_async, load_httpx, options
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privee.client import replies
-from privee.client.release import NewKey, Quote, Release
+from privee.client.replies import NewKey, Quote, Release
 from privee.errors import PriveeError
 
 Result = TypeVar("Result")

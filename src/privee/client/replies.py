@@ -1,13 +1,14 @@
-"""Answers of a gateway: read into results, or into the error that they tell of."""
+"""Answers of a gateway: read into results that say where they come from, or into the error that they tell of."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privee.client.errors import (
     GatewayError,
@@ -19,7 +20,6 @@ from privee.client.errors import (
     Refused,
     UnknownEntity,
 )
-from privee.client.release import NewKey, Quote, Release, make_release
 
 LONGEST_WORDS = 400
 REDIRECTED = "the address redirects elsewhere, and a key does not go along: give the real address"
@@ -146,3 +146,66 @@ def _one_line(words: object) -> str:
     """A server's words without line breaks or anything that a terminal would act on."""
     text = " ".join(words.split()) if isinstance(words, str) else ""
     return "".join(letter for letter in text if letter.isprintable())[:LONGEST_WORDS]
+
+
+class Release(np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
+    """A release as an array (n, K), or (K,) for one entity, with what the gateway said about it.
+
+    Slices and copies keep what was said; results of arithmetic are plain arrays, for they are no release any more.
+
+    Attributes:
+        release_id: under which the ledger has it.
+        remaining: releases left to the entity with the fewest, None where nothing limits them.
+        charged: entities that were charged; fewer than asked about where draws are repeatable.
+        defense: how the release was made, such as "ordered-dp:epsilon=1.0".
+        model_version: changes with any role's weights.
+        classes: names of the columns, if `model()` was called before on the same version; else None.
+    """
+
+    release_id: str = ""
+    remaining: int | None = None
+    charged: int = 0
+    defense: str = ""
+    model_version: str = ""
+    classes: tuple[str, ...] | None = None
+
+    def __array_finalize__(self, source: NDArray[Any] | None) -> None:
+        if isinstance(source, Release):
+            self.__dict__.update(source.__dict__)
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        return array[()] if return_scalar else np.asarray(array)
+
+
+def make_release(values: NDArray[np.float64], **about: Any) -> Release:
+    """These values as a release."""
+    release = values.view(Release)
+    release.__dict__.update(about)
+    return release
+
+
+@dataclass(frozen=True)
+class Quote:
+    """What a query would cost now, and whether it would be answered; plain numbers in the policy's own units.
+
+    Attributes:
+        allowed: whether it would be answered.
+        asked, spent, limit: of the entity that has the least left.
+        remaining: releases left to it, None where nothing limits them.
+        positions: which of the entities do not allow it, as indices.
+    """
+
+    allowed: bool
+    asked: dict[str, float]
+    spent: dict[str, float]
+    limit: dict[str, float]
+    remaining: int | None
+    positions: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class NewKey:
+    """A key that was just made; `text` is what its owner sends, to be had only now and never shown in `repr`."""
+
+    record: dict[str, Any]
+    text: str = field(repr=False)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from privee.client import calls
 from privee.client.errors import GatewayUnavailable
 from privee.client.plan import UNAVAILABLE, Plan, exchange
-from privee.client.release import Quote, Release
+from privee.client.replies import Quote, Release
 from privee.errors import PriveeError, SettingError
 
 MOST_RETRIES = 10

@@ -1,6 +1,6 @@
 """The only part that touches the network: httpx, once with and once without await.
 
-Where a client may send its key: over TLS, or to this machine.
+A client sends its key over TLS or to this machine, and nowhere else.
 """
 
 from __future__ import annotations

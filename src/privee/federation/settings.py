@@ -1,7 +1,4 @@
-"""What a job is to do, and what a site keeps to itself: two small files, one for everybody and one for each site.
-
-Where a job's data comes from: a named dataset shared out among the sites, or each site's own table.
-"""
+"""What a job is to do, on which data, and what a site keeps to itself: a file for everybody and one for each site."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ import torch
 from privee.defenses import Repeatable
 from privee.defenses.secret_keys import read_key
 from privee.errors import SettingError
+from privee.gateway.budget.price import Price
 from privee.gateway.channel.party_channel import PartyChannel, PartyHealth, PartyTimeouts
 from privee.gateway.coordinator_model import CoordinatorModel, load_coordinator_model
 from privee.gateway.inference import Inference
@@ -22,7 +23,7 @@ from privee.gateway.ledger.audit_chain import Chain
 from privee.gateway.ledger.database import is_sqlite
 from privee.gateway.ledger.group_commit import GroupCommit
 from privee.gateway.ledger.ledger import Ledger, LedgerUnavailable
-from privee.gateway.ledger.limits import Limits, Price, limits_for
+from privee.gateway.ledger.limits import limits_for
 from privee.gateway.ledger.secrets import subkey
 from privee.gateway.settings import GatewaySettings
 from privee.pki.identity import TlsFiles
@@ -177,17 +178,5 @@ def open_service(settings: GatewaySettings) -> Service:
     if strange:
         raise SettingError(f"this model has no party {strange[0]!r}; its parties are {', '.join(model.parties)}")
     key = read_key(settings.ledger_key)
-    return Service(settings, model, Ledger.open(settings.ledger_url, key, limits=_limits(settings, model)), key)
-
-
-def _limits(settings: GatewaySettings, model: CoordinatorModel) -> Limits:
-    return limits_for(
-        settings.defense,
-        len(model.classes),
-        releases=settings.releases,
-        within=settings.within,
-        probability=settings.probability,
-        epsilon=settings.epsilon,
-        delta=settings.delta,
-        window=settings.window,
-    )
+    limits = limits_for(settings.defense, len(model.classes), window=settings.window, **settings.budget)
+    return Service(settings, model, Ledger.open(settings.ledger_url, key, limits=limits), key)

@@ -5,19 +5,28 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from privee.defenses import Defense
 from privee.errors import SettingError
+from privee.gateway.budget.registry import budget_options
 from privee.gateway.ledger.api_keys import check_rate
 from privee.net import is_loopback
 from privee.party.wire import MAX_ENTITIES
 
 MIB = 1 << 20
 
+_BudgetSettings: Any = dataclasses.make_dataclass(
+    "_BudgetSettings",
+    [(option.name, option.kind | None, option.default) for option in budget_options()],
+    frozen=True,
+    kw_only=True,
+)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class GatewaySettings:
-    """How a model is served.
+class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what the policies say
+    """How a model is served. Every option of a budget policy is a setting too: what the ledger allows each entity.
 
     Attributes:
         run: the saved run; only its config and the coordinator's folder are read.
@@ -29,7 +38,7 @@ class GatewaySettings:
         certs: folder of `privee certs init` with the coordinator's certificate; None for plain parties on loopback.
         repeatable: keyed draws: an identical query is answered identically and not charged.
         counted: False answers without counting; for experiments alone.
-        releases, within, probability, epsilon, delta, window: what the ledger allows each entity.
+        window: seconds after which an entity's count starts anew; None: never.
         deadline: seconds for the parties to answer, retries included.
         host, port: where to listen; port 0 picks a free one.
         tls: serve HTTPS with the coordinator's certificate; None: wherever the address is not loopback.
@@ -47,11 +56,6 @@ class GatewaySettings:
     certs: Path | None = None
     repeatable: bool = False
     counted: bool = True
-    releases: int | None = None
-    within: float | None = None
-    probability: float | None = None
-    epsilon: float | None = None
-    delta: float = 0.0
     window: int | None = None
     deadline: float = 2.0
     host: str = "127.0.0.1"
@@ -74,6 +78,11 @@ class GatewaySettings:
             )
         if self.secured and self.certs is None:
             raise SettingError("HTTPS needs --certs, the folder that privee certs init made")
+
+    @property
+    def budget(self) -> dict[str, Any]:
+        """The options of the budget policies."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(_BudgetSettings)}
 
     @property
     def secured(self) -> bool:

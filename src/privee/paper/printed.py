@@ -1,7 +1,4 @@
-"""The paper's printed numbers, which ship with the package.
-
-The defenses of the paper's tables, and ours beside them.
-"""
+"""The paper's printed numbers, which ship with the package, and the defenses of its tables with ours beside them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """One party's server: embeddings for entities, from its own store and weights, for the coordinator alone.
 
-Who may call a party: decided by the certificate alone, before anything of a call's message is read.
+Who may call is decided by the certificate, before anything of a call's message is read.
 """
 
 from __future__ import annotations

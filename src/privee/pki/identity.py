@@ -1,7 +1,4 @@
-"""A role's certificate, key and CA: read and checked before anything is served or called.
-
-The names that certificates carry: one for each party, one for the coordinator.
-"""
+"""A role's certificate, key and CA, read and checked before anything is served or called; and the names they carry."""
 
 from __future__ import annotations
 

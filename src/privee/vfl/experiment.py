@@ -1,6 +1,6 @@
 """From joint data to a saved run, and back: what `privee train` and `privee predict` do.
 
-Predict with a saved run: what leaves is a release, never the scores, unless asked for in so many words.
+What leaves a prediction is a release, never the scores, unless asked for in so many words.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Training: epochs, early stopping, checkpoints, and the same result whether or not it was interrupted.
 
-The paper's training settings by dataset, from its settings table.
+The paper's settings by dataset are here too.
 """
 
 from __future__ import annotations

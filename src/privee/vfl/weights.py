@@ -1,7 +1,4 @@
-"""Tensors in files: safetensors with a note of what they are. No pickle.
-
-An optimizer's state as flat tensors, for checkpoints.
-"""
+"""Tensors in files: safetensors with a note of what they are, and an optimizer's state as flat tensors. No pickle."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import pytest
 import privee
 from privee.audit.report import render_report, write_report
 from privee.audit.report.number_format import NO_BREAK
-from privee.audit.report.table import attack_table
+from privee.audit.report.page import attack_table
 from privee.audit.report.tradeoff import tradeoff_chart
 from tests._support.made_audits import make_audit
 from tests._support.odd_audits import hostile, rebuilt

@@ -11,7 +11,7 @@ import privee
 from privee.baselines import EncryptedTopK
 from privee.baselines.he.circuit import polynomial, split
 from privee.baselines.he.clear import ClearArithmetic
-from privee.baselines.he.parameters import MODULUS_LIMIT, Plan, SlotLayout, place
+from privee.baselines.he.parameters import MODULUS_LIMIT, Plan, SlotLayout, is_prime, place, primes_near
 from privee.baselines.he.planning import plan
 from privee.baselines.he.polynomials import (
     Composite,
@@ -21,7 +21,6 @@ from privee.baselines.he.polynomials import (
     step_composite,
     step_series,
 )
-from privee.baselines.he.primes import is_prime, primes_near
 from privee.baselines.he.seal import seal
 from privee.baselines.he.session import encrypted_top_k, read_result
 

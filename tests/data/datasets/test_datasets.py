@@ -13,7 +13,7 @@ import pytest
 
 from privee import PriveeError
 from privee.data.datasets import Dataset, dataset_info, known_datasets, load_dataset, register
-from privee.data.datasets.prepare import one_hot, scale_to_unit, stratified_split
+from privee.data.datasets.base import one_hot, scale_to_unit, stratified_split
 
 _FOLDER = os.environ.get("PRIVEE_DATA_DIR") or Path(__file__).parents[4] / "shared" / "data"
 SHARED = Path(_FOLDER).resolve()

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as arrow_parquet
 import pytest
 
-from privee.data.files.formulas import as_text
+from privee.data.score_files.csv_scores import as_text
 from privee.defenses import defense
 from privee.vfl.experiment import predict, train_run
 from privee.vfl.joint_data import from_tables

@@ -10,13 +10,6 @@ from tests._support.audit_chain import disarm, fill
 from tests._support.ledger_cases import FIFTY, KEY
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request, tmp_path):
-    address = f"sqlite:///{tmp_path / 'l.db'}" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
-    Ledger.create(address, KEY)
-    return address
-
-
 @pytest.fixture
 def sqlite_url(tmp_path):
     Ledger.create(f"sqlite:///{tmp_path / 'l.db'}", KEY)

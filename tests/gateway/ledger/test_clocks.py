@@ -20,10 +20,11 @@ HOUR, DAY = 3600, 86_400
 SCRIPT = """
 import sys, time
 from uuid import uuid4
-from privee.gateway.ledger.api_keys import Keys
+from privee.gateway.ledger.api_keys import KeyStore
+from privee.gateway.budget.releases import Releases
 from privee.gateway.ledger.ledger import *
-with Ledger.open(sys.argv[1], b"k" * 32, limits=Limits(releases=1, window=3600)) as ledger:
-    keys = Keys(ledger.engine, ledger.chain_key, ledger.now)
+with Ledger.open(sys.argv[1], b"k" * 32, limits=Limits((Releases(1),), window=3600)) as ledger:
+    keys = KeyStore(ledger.engine, ledger.chain_key, ledger.now)
     for line in sys.stdin:
         what, given = line.split()
         if what == "wall":

@@ -10,12 +10,15 @@ from hypothesis import strategies as st
 
 from privee import OrderedDP
 from privee.errors import PriveeError
+from privee.gateway.budget.price import CAP, NOTHING, UNIT
+from privee.gateway.budget.total_epsilon_advanced import TotalEpsilonAdvanced
+from privee.gateway.budget.total_epsilon_basic import TotalEpsilonBasic
 from privee.gateway.ledger.charge_sql import Counting, is_over
 from privee.gateway.ledger.connections import Connections
 from privee.gateway.ledger.database import connect
 from privee.gateway.ledger.ledger import Limits, Price, Receipt, Refused
-from privee.gateway.ledger.limits import CAP, NOTHING, UNIT, fits, limits_for, remaining
-from tests._support.ledger_cases import ONE, Time, ask
+from privee.gateway.ledger.limits import fits, limits_for, remaining
+from tests._support.ledger_cases import ONE, Time, allow, ask
 
 SMALLEST = 5e-324
 EPSILONS = st.one_of(
@@ -49,8 +52,8 @@ def test_a_price_is_never_below_the_exact_cost_nor_a_unit_above(epsilon):
 
 @given(st.floats(1e-3, 1e300))
 def test_a_total_is_never_above_what_was_written_nor_a_unit_below(total):
-    found = limits_for(OrderedDP(1e-3), 10, epsilon=total).epsilon
-    assert found == min(math.floor(Fraction(repr(total)) * UNIT), CAP - 1)
+    (policy,) = limits_for(OrderedDP(1e-3), 10, epsilon=total).policies
+    assert policy == TotalEpsilonBasic(min(math.floor(Fraction(repr(total)) * UNIT), CAP - 1))
 
 
 @given(st.floats(1e-300, 1 - 1e-9))
@@ -58,7 +61,7 @@ def test_the_spread_is_rounded_up(delta):
     with localcontext() as context:
         context.prec = 60
         exact = Fraction(-2 * Decimal(delta).ln() * UNIT)
-    assert exact <= Fraction(Limits(epsilon=1, delta=delta).spread) <= exact * (1 + Fraction(1, 10**11))
+    assert exact <= Fraction(TotalEpsilonAdvanced(1, delta).spread) <= exact * (1 + Fraction(1, 10**11))
 
 
 def test_sums_stop_at_the_cap():
@@ -66,13 +69,13 @@ def test_sums_stop_at_the_cap():
     assert dear.plus(dear) == dear == dear.times(3) == Price(1, CAP - 1, 1, 1).plus(dear)
     assert Price(CAP - 1).plus(ONE).releases == CAP == Price(CAP // 2 + 1).times(2).releases
     for name in ("releases", "epsilon", "window"):
-        Limits(**{name: CAP - 1})
+        allow(**{name: CAP - 1})
         with pytest.raises(PriveeError, match="whole number"):
-            Limits(**{name: CAP})
+            allow(**{name: CAP})
 
 
 def test_the_share_used_up_is_at_most_all_of_it():
-    limits = Limits(releases=4, epsilon=8 * UNIT)
+    limits = allow(releases=4, epsilon=8 * UNIT)
     assert [limits.share(total) for total in (NOTHING, Price(1), Price(1, 6 * UNIT), Price(4), Price(9))] == [
         0.0,
         0.25,
@@ -80,31 +83,31 @@ def test_the_share_used_up_is_at_most_all_of_it():
         1.0,
         1.0,  # the limit was higher before
     ]
-    assert Limits(releases=0).share(Price(1)) == 1.0
+    assert allow(releases=0).share(Price(1)) == 1.0
     assert Limits().share(Price(1)) == 0.0
 
 
-ADVANCED = Limits(epsilon=100, delta=0.5)
+ADVANCED = allow(epsilon=100, delta=0.5)
 BORDERS = [
-    (Limits(releases=3), Price(3), True),
-    (Limits(releases=3), Price(4), False),
-    (Limits(releases=0), Price(0, 5), True),
-    (Limits(releases=0), Price(1), False),
-    (Limits(releases=CAP - 1), Price(CAP - 1), True),
-    (Limits(releases=CAP - 1), Price(CAP), False),
-    (Limits(epsilon=3), Price(9, 3), True),
-    (Limits(epsilon=3), Price(1, 4), False),
-    (Limits(epsilon=3), Price(1, 4, 0, 0), False),  # without a delta nothing but the plain sum counts
-    (Limits(epsilon=CAP - 1), Price(1, CAP - 1, CAP, CAP), True),
-    (Limits(epsilon=CAP - 1), Price(1, CAP, CAP, CAP), False),
+    (allow(releases=3), Price(3), True),
+    (allow(releases=3), Price(4), False),
+    (allow(releases=0), Price(0, 5), True),
+    (allow(releases=0), Price(1), False),
+    (allow(releases=CAP - 1), Price(CAP - 1), True),
+    (allow(releases=CAP - 1), Price(CAP), False),
+    (allow(epsilon=3), Price(9, 3), True),
+    (allow(epsilon=3), Price(1, 4), False),
+    (allow(epsilon=3), Price(1, 4, 0, 0), False),  # without a delta nothing but the plain sum counts
+    (allow(epsilon=CAP - 1), Price(1, CAP - 1, CAP, CAP), True),
+    (allow(epsilon=CAP - 1), Price(1, CAP, CAP, CAP), False),
     (ADVANCED, Price(1, 101, 100, 0), True),
     (ADVANCED, Price(1, 101, 101, 0), False),
     (ADVANCED, Price(1, 101, 99, 1), False),
     (ADVANCED, Price(1, 100, CAP, CAP), True),
-    (Limits(epsilon=CAP - 1, delta=1 - 1e-16), Price(1, CAP, 0, CAP - 1), True),
-    (Limits(epsilon=CAP - 1, delta=1 - 1e-16), Price(1, CAP, 0, CAP), False),  # what stopped at the cap may be more
-    (Limits(releases=1, epsilon=1), Price(1, 1), True),
-    (Limits(releases=1, epsilon=1), Price(2, 1), False),
+    (allow(epsilon=CAP - 1, delta=1 - 1e-16), Price(1, CAP, 0, CAP - 1), True),
+    (allow(epsilon=CAP - 1, delta=1 - 1e-16), Price(1, CAP, 0, CAP), False),  # what stopped at the cap may be more
+    (allow(releases=1, epsilon=1), Price(1, 1), True),
+    (allow(releases=1, epsilon=1), Price(2, 1), False),
     (Limits(), Price(CAP, CAP, CAP, CAP), True),
 ]
 
@@ -138,7 +141,7 @@ def test_the_database_decides_alike_at_the_border(url):
 def test_a_window_is_over_at_its_very_end(url, open_ledger):
     assert [is_over(Limits(window=100), 1000, now) for now in (1000, 1099, 1100)] == [False, False, True]
     time = Time(wall=1e9, elapsed=0.0)
-    ledger = open_ledger(url, Limits(releases=1, window=100), time.clock())
+    ledger = open_ledger(url, allow(releases=1, window=100), time.clock())
     ledger.charge(ask("a"))
     time.elapsed = 99.0
     with pytest.raises(Refused):
@@ -156,7 +159,7 @@ def test_a_window_is_over_at_its_very_end(url, open_ledger):
 def test_the_smallest_costs_add_up(url, open_ledger, epsilon):
     price = Price.of_epsilon(epsilon)
     assert price == Price(1, 1, 1, 1)
-    ledger = open_ledger(url, Limits(epsilon=3))
+    ledger = open_ledger(url, allow(epsilon=3))
     assert [ledger.charge(ask("a", price=price)).remaining for _ in range(3)] == [2, 1, 0]
     with pytest.raises(Refused):
         ledger.charge(ask("a", price=price))
@@ -166,7 +169,7 @@ def test_the_smallest_costs_add_up(url, open_ledger, epsilon):
 @pytest.mark.parametrize("delta", [0.0, 0.5])
 def test_counts_near_what_a_database_holds(url, open_ledger, delta):
     """2**63 - 1 is a database's highest number; sums stop at 2**62, above every limit."""
-    ledger = open_ledger(url, Limits(releases=CAP - 1, epsilon=CAP - 1, delta=delta))
+    ledger = open_ledger(url, allow(releases=CAP - 1, epsilon=CAP - 1, delta=delta))
     nearly = Price(CAP - 2, CAP - 2, CAP, CAP)
     assert ledger.charge(ask("a", price=nearly)).remaining == 0
     step = Price(1, 1, 1, 1)

@@ -8,19 +8,21 @@ from hypothesis import strategies as st
 
 from privee import OrderedDP
 from privee.errors import PriveeError
+from privee.gateway.budget.price import CAP, UNIT
+from privee.gateway.budget.total_epsilon_advanced import TotalEpsilonAdvanced
 from privee.gateway.ledger import audit_chain, connections
 from privee.gateway.ledger.charge_sql import Counting
 from privee.gateway.ledger.database import connect
 from privee.gateway.ledger.ledger import Ask, Ledger, Limits, Price, Receipt, Refused
-from privee.gateway.ledger.limits import CAP, UNIT, fits, limits_for
+from privee.gateway.ledger.limits import fits, limits_for
 from privee.theory import composed_epsilon
-from tests._support.ledger_cases import KEY, ONE, Time, ask, releases
+from tests._support.ledger_cases import KEY, ONE, Time, allow, ask, releases
 
 # Counting
 
 
 def test_a_charge_is_counted_and_refused_at_the_limit(url, open_ledger):
-    ledger = open_ledger(url, Limits(releases=3))
+    ledger = open_ledger(url, allow(releases=3))
     first = ask("a", "b", "a")
     assert ledger.charge(first) == Receipt(first.release_id, charged=3, remaining=1)
     assert releases(ledger, "a", "b", "c") == [2, 1, 0]
@@ -41,7 +43,7 @@ def test_a_charge_is_counted_and_refused_at_the_limit(url, open_ledger):
 
 
 def test_price_says_beforehand_what_charge_would(url, open_ledger):
-    ledger = open_ledger(url, Limits(releases=2))
+    ledger = open_ledger(url, allow(releases=2))
     ledger.charge(ask("a"))
     quote = ledger.price(["a", "b"], ONE)
     assert (quote.allowed, quote.asked, quote.spent, quote.remaining) == (True, {"releases": 1}, {"releases": 1}, 1)
@@ -67,7 +69,7 @@ def test_a_batch_is_charged_whole_or_not_at_all_across_statements(ledger):
 
 
 def test_asks_that_go_together_are_charged_or_refused_one_by_one(url, open_ledger):
-    ledger = open_ledger(url, Limits(releases=5))
+    ledger = open_ledger(url, allow(releases=5))
     group = [ask("a"), ask("b", "c"), *[ask("a", "d") for _ in range(6)], ask("b", "b", "b", "b", "b"), ask("e")]
     outcomes = ledger.charge_many(group)
     accepted = [isinstance(outcome, Receipt) for outcome in outcomes]
@@ -81,7 +83,7 @@ def test_asks_that_go_together_are_charged_or_refused_one_by_one(url, open_ledge
 
 
 def test_repeatable_releases_are_charged_once(url, open_ledger):
-    ledger = open_ledger(url, Limits(releases=2))
+    ledger = open_ledger(url, allow(releases=2))
     assert ledger.charge(ask("a", "a", "b", marks="xxx")).charged == 2
     again = ledger.charge(ask("a", "b", marks="xx"))
     assert (again.charged, again.remaining) == (0, 1)
@@ -140,7 +142,7 @@ def test_ids_are_not_stored_and_must_be_text(sqlite_url, open_ledger, tmp_path):
 
 
 def test_a_window_ends_by_time_that_passed_and_by_nothing_else(url, open_ledger):
-    time, limits = Time(), Limits(releases=2, window=100)
+    time, limits = Time(), allow(releases=2, window=100)
     ledger = open_ledger(url, limits, time.clock())
     ledger.charge(ask("a"))
     time.elapsed += 60
@@ -160,7 +162,7 @@ def test_a_window_ends_by_time_that_passed_and_by_nothing_else(url, open_ledger)
 
 
 def test_a_clock_moved_back_frees_nothing_early(url, open_ledger):
-    limits = Limits(releases=1, window=100)
+    limits = allow(releases=1, window=100)
     open_ledger(url, limits, Time(wall=1e9).clock()).charge(ask("a"))
     time = Time(wall=1e8)
     ledger = open_ledger(url, limits, time.clock())
@@ -176,7 +178,7 @@ def test_a_clock_moved_back_frees_nothing_early(url, open_ledger):
 
 
 def test_reset_starts_anew_and_keeps_what_was_given_in_a_lifetime(url, open_ledger):
-    ledger = open_ledger(url, Limits(releases=2, epsilon=8 * UNIT))
+    ledger = open_ledger(url, allow(releases=2, epsilon=8 * UNIT))
     price = Price.of_epsilon(0.5)
     ledger.charge(ask("a", "a", price=price))
     ledger.reset("a", reason="asked for in writing", actor="key:1234")
@@ -201,7 +203,7 @@ def test_reset_starts_anew_and_keeps_what_was_given_in_a_lifetime(url, open_ledg
 
 def test_what_auditors_read(url, open_ledger):
     time = Time(wall=1_000_000_000)
-    ledger = open_ledger(url, Limits(releases=4, epsilon=8 * UNIT, window=1000), time.clock())
+    ledger = open_ledger(url, allow(releases=4, epsilon=8 * UNIT, window=1000), time.clock())
     assert ledger.totals().releases == 0
     ledger.charge(ask("old", "old"))
     time.elapsed += 1000
@@ -237,13 +239,15 @@ def test_the_database_decides_exactly_as_python_does(database, tmp_path, request
     @given(
         price,
         price,
-        st.builds(Limits, st.integers(100, 200), number.filter(lambda n: n < CAP), st.floats(0, 0.9)),
+        st.builds(allow, st.integers(100, 200), number.filter(lambda n: n < CAP), st.floats(0, 0.9)),
         st.data(),
     )
     def check(before, more, limits, data):
-        if limits.delta and data.draw(st.booleans()):  # at the border of advanced composition
-            drift = data.draw(st.integers(0, limits.epsilon))
-            border = (limits.epsilon - drift) ** 2 / limits.spread * data.draw(st.floats(0.999, 1.001))
+        policy = limits.policies[-1]
+        advanced = isinstance(policy, TotalEpsilonAdvanced)
+        if advanced and data.draw(st.booleans()):  # at the border of advanced composition
+            drift = data.draw(st.integers(0, policy.limit))
+            border = (policy.limit - drift) ** 2 / policy.spread * data.draw(st.floats(0.999, 1.001))
             before = Price(1, CAP, drift, min(int(border), CAP))
             more = Price(1, 1, 0, data.draw(st.integers(0, 1)))
         counting = Counting(limits, "?" if database == "sqlite" else "%s")

@@ -15,7 +15,7 @@ from privee.gateway.ledger import opening as ledger_opening
 from privee.gateway.ledger.api_keys import KeyStore
 from privee.gateway.ledger.database import connect
 from privee.gateway.ledger.ledger import Ledger, LedgerUnavailable, Limits, Refused
-from tests._support.ledger_cases import KEY, Time, ask, releases, start
+from tests._support.ledger_cases import KEY, Time, allow, ask, releases, start
 
 CHARGING = """
 import sys
@@ -199,9 +199,9 @@ def test_the_mark_is_private_and_never_ahead_of_what_is_committed(sqlite_url, op
     assert mark.read_bytes() == before
     other.execute("DROP TRIGGER full")
     other.close()
-    open_ledger(sqlite_url, Limits(releases=1))
+    open_ledger(sqlite_url, allow(releases=1))
     with pytest.raises(Refused):
-        open_ledger(sqlite_url, Limits(releases=1)).charge(ask("a"))
+        open_ledger(sqlite_url, allow(releases=1)).charge(ask("a"))
     ledger.charge(ask("a"))
     assert mark.read_bytes() > before
 
@@ -249,7 +249,7 @@ def test_a_loss_is_accepted_with_a_reason_and_read_before(sqlite_url, charging, 
 
 
 def test_after_a_loss_every_known_entity_can_be_treated_as_spent(sqlite_url, open_ledger, tmp_path):
-    time, limits = Time(), Limits(releases=5, epsilon=10, delta=0.1, window=100)
+    time, limits = Time(), allow(releases=5, epsilon=10, delta=0.1, window=100)
     ledger = open_ledger(sqlite_url, limits, time.clock())
     ledger.charge(ask("a", "b"))
     ledger.close()

@@ -18,12 +18,12 @@ RECEIPTS = 6
 CHARGING = f"""
 import os, sys
 from uuid import uuid4
-from privee.gateway.ledger import guard
+from privee.gateway.ledger import losses
 from privee.gateway.ledger.ledger import *
 receipts = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT)
 with Ledger.open(sys.argv[1], b"k" * 32, limits=Limits()) as ledger:
     for number in range({RECEIPTS}):
-        guard.CHECKPOINT_SECONDS = 0.0 if number == 3 else 100.0
+        losses.CHECKPOINT_SECONDS = 0.0 if number == 3 else 100.0
         ledger.charge(Ask(["a", f"b{{number}}"], Price(), "key", uuid4().hex))
         os.write(receipts, b"x")
 """

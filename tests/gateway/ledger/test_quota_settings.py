@@ -6,11 +6,11 @@ import pytest
 import sqlalchemy as sa
 
 from privee.errors import PriveeError
+from privee.gateway.budget.price import UNIT
 from privee.gateway.ledger import audit_chain
 from privee.gateway.ledger.ledger import Limits
-from privee.gateway.ledger.limits import UNIT
-from privee.gateway.ledger.quotas import FOR_CONSUMERS, UNLIMITED, Per, Quotas, share_of
-from tests._support.ledger_cases import by, keys_of, new_key, refusal
+from privee.gateway.ledger.quotas import FOR_CONSUMERS, UNLIMITED, Per, Quotas
+from tests._support.ledger_cases import allow, by, keys_of, new_key, refusal
 
 # What is written
 
@@ -49,11 +49,11 @@ def test_quotas_that_make_no_sense_are_refused(wrong):
 
 
 def test_a_share_is_rounded_down():
-    limits = Limits(releases=7, epsilon=10, delta=0.1, window=60)
-    assert share_of(limits, UNIT // 2) == Limits(releases=3, epsilon=5, delta=0.1, window=60)
-    assert share_of(limits, UNIT) == limits
-    assert share_of(Limits(), UNIT // 2) == Limits()
-    assert share_of(Limits(releases=1), UNIT - 1).releases == 0
+    limits = allow(releases=7, epsilon=10, delta=0.1, window=60)
+    assert limits.part(UNIT // 2) == allow(releases=3, epsilon=5, delta=0.1, window=60)
+    assert limits.part(UNIT) == limits
+    assert Limits().part(UNIT // 2) == Limits()
+    assert allow(releases=1).part(UNIT - 1) == allow(releases=0)
 
 
 # Changing them

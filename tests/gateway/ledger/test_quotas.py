@@ -5,16 +5,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from privee.gateway.budget.price import UNIT
 from privee.gateway.ledger.ledger import Limits, Price, Receipt, Refused
-from privee.gateway.ledger.limits import UNIT
-from tests._support.ledger_cases import ONE, Time, by, keys_of, new_key, refusal, releases, start
+from tests._support.ledger_cases import ONE, Time, allow, by, keys_of, new_key, refusal, releases, start
 
 # Releases
 
 
 def test_one_key_cannot_burn_everybodys_budget(url, open_ledger):
     """Ten requests of 1200 entities used to spend them all."""
-    ledger = open_ledger(url, Limits(releases=10))
+    ledger = open_ledger(url, allow(releases=10))
     greedy = keys_of(ledger).create("greedy", "consumer", ["*"], actor="me").record.id
     everybody = [f"e{number}" for number in range(1200)]
     outcomes = ledger.charge_many([by(greedy, *everybody[start : start + 400]) for start in (0, 400, 800, 0, 400)])
@@ -31,7 +31,7 @@ def test_one_key_cannot_burn_everybodys_budget(url, open_ledger):
 
 def test_a_quota_is_exact_and_starts_anew(url, open_ledger):
     time = Time()
-    ledger = open_ledger(url, Limits(releases=50), time.clock())
+    ledger = open_ledger(url, allow(releases=50), time.clock())
     key_id = new_key(ledger, releases="5/minute")
     ledger.charge(by(key_id, "a", "a", "b"))
     time.elapsed += 30
@@ -62,7 +62,7 @@ def test_it_holds_after_a_restart_and_a_clock_set_back(url, open_ledger):
 
 
 def test_free_answers_use_no_quota(url, open_ledger):
-    ledger = open_ledger(url, Limits(releases=5))
+    ledger = open_ledger(url, allow(releases=5))
     key_id = new_key(ledger, releases="2/day", entities="1/day", share=0.4)
     assert ledger.charge(by(key_id, "a", "a", marks="xy")).charged == 2
     for _ in range(3):
@@ -83,7 +83,7 @@ def test_in_a_group_only_those_to_blame_are_refused(url, open_ledger):
 
 
 def test_an_entity_at_its_limit_uses_no_quota(url, open_ledger):
-    ledger = open_ledger(url, Limits(releases=1))
+    ledger = open_ledger(url, allow(releases=1))
     key_id = new_key(ledger, releases="2/day")
     ledger.charge(by(key_id, "a"))
     for _ in range(3):
@@ -98,7 +98,7 @@ def test_an_entity_at_its_limit_uses_no_quota(url, open_ledger):
 
 def test_a_quota_of_different_entities(url, open_ledger):
     time = Time()
-    ledger = open_ledger(url, Limits(releases=50), time.clock())
+    ledger = open_ledger(url, allow(releases=50), time.clock())
     key_id = new_key(ledger, entities="3/hour")
     ledger.charge(by(key_id, "a", "a", "b"))
     ledger.charge(by(key_id, "b", "c"))
@@ -114,7 +114,7 @@ def test_a_quota_of_different_entities(url, open_ledger):
 
 def test_a_share_of_any_entitys_budget(url, open_ledger):
     time = Time()
-    ledger = open_ledger(url, Limits(releases=5, window=100), time.clock())
+    ledger = open_ledger(url, allow(releases=5, window=100), time.clock())
     key_id = new_key(ledger, share=0.5)
     ledger.charge(by("other", "a"))
     time.elapsed += 10
@@ -140,12 +140,12 @@ def test_a_share_of_any_entitys_budget(url, open_ledger):
 
 
 def test_a_share_of_epsilon_is_composed_as_the_budget_is(url, open_ledger):
-    price, limits = Price.of_epsilon(0.1), Limits(epsilon=8 * UNIT, delta=1e-3)
+    price, limits = Price.of_epsilon(0.1), allow(epsilon=8 * UNIT, delta=1e-3)
     ledger = open_ledger(url, limits)
     key_id, count = new_key(ledger, share=0.5), 0
     while isinstance(ledger.charge_many([by(key_id, "a", price=price)])[0], Receipt):
         count += 1
-    alone = open_ledger(url, Limits(epsilon=4 * UNIT, delta=1e-3))
+    alone = open_ledger(url, allow(epsilon=4 * UNIT, delta=1e-3))
     assert count == alone.price(["b"], price).remaining > 40
 
 
@@ -170,8 +170,9 @@ def test_threads_get_exactly_the_quota(url, open_ledger, quotas):
 HAMMER = """
 import sys
 from uuid import uuid4
+from privee.gateway.budget.releases import Releases
 from privee.gateway.ledger.ledger import *
-ledger, good = Ledger.open(sys.argv[1], b"k" * 32, limits=Limits(releases=20)), 0
+ledger, good = Ledger.open(sys.argv[1], b"k" * 32, limits=Limits((Releases(20),))), 0
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(40):
@@ -186,7 +187,7 @@ print(good)
 )
 def test_processes_get_exactly_the_quota(url, open_ledger, quotas, most):
     """Of the second, 24 entities besides x, and x up to its share of 10."""
-    ledger = open_ledger(url, Limits(releases=20))
+    ledger = open_ledger(url, allow(releases=20))
     key_id = new_key(ledger, **quotas)
     processes = [start(HAMMER, url, key_id, str(number)) for number in range(2)]
     assert [process.stdout.readline() for process in processes] == ["ready\n"] * 2

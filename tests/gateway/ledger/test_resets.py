@@ -6,12 +6,11 @@ import pytest
 
 from privee.errors import PriveeError
 from privee.gateway.ledger import audit_chain
-from privee.gateway.ledger.ledger import Limits
-from tests._support.ledger_cases import Time, ask, by, new_key, releases
+from tests._support.ledger_cases import Time, allow, ask, by, new_key, releases
 
 
 def test_many_entities_start_anew_together_or_none_does(url, open_ledger):
-    ledger = open_ledger(url, Limits(releases=1))
+    ledger = open_ledger(url, allow(releases=1))
     many = [f"e{number}" for number in range(1200)]
     ledger.charge(ask(*many))
     with pytest.raises(PriveeError, match=r"nothing was ever released for 2 of the entities \(numbers 2, 4\)") as wrong:
@@ -34,7 +33,7 @@ def test_many_entities_start_anew_together_or_none_does(url, open_ledger):
 
 def test_what_a_key_was_charged_for_starts_anew(url, open_ledger):
     time = Time()
-    ledger = open_ledger(url, Limits(releases=2), time.clock())
+    ledger = open_ledger(url, allow(releases=2), time.clock())
     leaked, plain = new_key(ledger, share=1), new_key(ledger, releases="100/day")
     ledger.charge(by(leaked, "old"))
     time.elapsed += 1000

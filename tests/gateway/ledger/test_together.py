@@ -7,15 +7,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from privee.gateway.budget.price import UNIT
 from privee.gateway.ledger.ledger import Ledger, Limits, Price, Receipt, Refused
-from privee.gateway.ledger.limits import UNIT
-from tests._support.ledger_cases import KEY, ONE, Time, ask, output, releases, start
+from tests._support.ledger_cases import KEY, ONE, Time, allow, ask, output, releases, start
 
 # Against a plain model
 
 ENTITIES = "abc"
 PRICES = (ONE, Price(1, 300), Price(0, 700))
-LIMITS = Limits(releases=6, epsilon=2000, window=100)
+RELEASES, EPSILON = 6, 2000
+LIMITS = allow(RELEASES, EPSILON, window=100)
 STEPS = st.lists(
     st.one_of(
         st.lists(
@@ -54,7 +55,7 @@ class Model:
         after = {entity: self.counts(entity) for entity in paying}
         for entity in paying:
             after[entity] = [after[entity][0], after[entity][1] + price.releases, after[entity][2] + price.epsilon]
-        if any(count > LIMITS.releases or epsilon > LIMITS.epsilon for _, count, epsilon in after.values()):
+        if any(count > RELEASES or epsilon > EPSILON for _, count, epsilon in after.values()):
             return None
         self.spent |= after
         self.answered |= set(pairs or ())
@@ -127,8 +128,9 @@ def test_threads_that_repeat_one_release_pay_once(ledger):
 HAMMER = """
 import sys, threading
 from uuid import uuid4
+from privee.gateway.budget.releases import Releases
 from privee.gateway.ledger.ledger import *
-ledger, good = Ledger.open(sys.argv[1], b"k" * 32, limits=Limits(releases=50)), []
+ledger, good = Ledger.open(sys.argv[1], b"k" * 32, limits=Limits((Releases(50),))), []
 def hammer():
     try:
         while True:

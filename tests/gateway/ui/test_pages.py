@@ -10,8 +10,8 @@ from uuid import uuid4
 
 import pytest
 
+from privee.gateway.budget.price import Price
 from privee.gateway.ledger.ledger import Ask
-from privee.gateway.ledger.limits import Price
 from privee.gateway.ui.examples import EXAMPLES
 from tests._support.local_gateway import Local, text_of, visitor
 

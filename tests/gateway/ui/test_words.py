@@ -5,12 +5,15 @@ from pathlib import Path
 import pytest
 
 from privee.defenses import defense
-from privee.gateway.ledger.limits import UNIT, Limits, Price
+from privee.gateway.budget.corollary import Corollary
+from privee.gateway.budget.price import UNIT, Price
+from privee.gateway.ledger.limits import Limits
 from privee.gateway.service import Health
 from privee.gateway.settings import GatewaySettings
 from privee.gateway.ui.allowance import allowance, given
 from privee.gateway.ui.overview import status_words
 from privee.gateway.ui.timeline import RANGES, beginning, timeline
+from tests._support.ledger_cases import allow
 
 
 def settings(**more) -> GatewaySettings:
@@ -22,17 +25,17 @@ def settings(**more) -> GatewaySettings:
     ("given_settings", "limits", "words"),
     [
         ({}, Limits(), "Each entity may give any number of releases: they are counted, and there is no limit."),
-        ({}, Limits(releases=1), "Each entity may give 1 release at most."),
-        ({}, Limits(epsilon=3 * UNIT), "a total epsilon of 3 (simply added up) at most, which is 6 releases."),
+        ({}, allow(releases=1), "Each entity may give 1 release at most."),
+        ({}, allow(epsilon=3 * UNIT), "a total epsilon of 3 (simply added up) at most, which is 6 releases."),
         (
             {},
-            Limits(releases=4, epsilon=3 * UNIT, delta=1e-6),
+            allow(releases=4, epsilon=3 * UNIT, delta=1e-6),
             "4 releases and a total epsilon of 3 (by basic or advanced composition with delta 1e-06) at most, which "
             "is 4 releases.",
         ),
-        ({}, Limits(releases=2, window=7 * 86400), "starts anew 7 days after the release it began with"),
+        ({}, allow(releases=2, window=7 * 86400), "starts anew 7 days after the release it began with"),
         ({"repeatable": True}, Limits(), "The same question again gets the same answer, and is not counted."),
-        ({"within": 0.01, "probability": 0.1}, Limits(releases=9), "to within 1 % of its value stays at or below 10 %"),
+        ({}, Limits((Corollary(9, 0.01, 0.1),)), "to within 1 % of its value stays at or below 10 %"),
     ],
 )
 def test_what_is_allowed_in_words(given_settings, limits, words):
@@ -42,7 +45,7 @@ def test_what_is_allowed_in_words(given_settings, limits, words):
 def test_what_was_given_in_words():
     spent = {"releases": 1200, "epsilon": 0.1 + 0.2}
     assert given(spent, Limits()) == "1,200 releases"
-    assert given(spent, Limits(releases=5000, epsilon=UNIT)) == "1,200 of 5,000 releases, epsilon 0.3 of 1"
+    assert given(spent, allow(releases=5000, epsilon=UNIT)) == "1,200 of 5,000 releases, epsilon 0.3 of 1"
 
 
 def test_the_status_names_who_is_to_blame():

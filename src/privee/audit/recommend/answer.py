@@ -1,7 +1,4 @@
-"""What is recommended, and why: plain records, ready for JSON.
-
-What a user wants of a release, checked.
-"""
+"""What a user wants of a release, checked; what is recommended, and why: plain records, ready for JSON."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """From wishes to one answer: the safest setting that meets them, or the one that comes nearest.
 
-Wishes that are met or not by what was found: each one a figure, and the most it may be.
+A wish is met or not by what was found: each is a figure, and the most it may be.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Charts as inline SVG: text stays text, ids are unique on the page, and nothing is left behind in matplotlib.
 
-The axes of the privacy-utility picture.
+The axes of the privacy-utility picture are here too.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
-"""Puts the page together.
-
-What the page says about one audited model.
-"""
+"""The report's page: what it says about each audited model, with a table of every attack on every defense."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -16,9 +14,8 @@ from privee.audit.grades import GRADES, OTHER
 from privee.audit.report import number_format
 from privee.audit.report.pictures import PicturePanel, panels
 from privee.audit.report.query_curves import curves_chart, queries_until
-from privee.audit.report.table import Block, Cell, attack_table, guess_rows
 from privee.audit.report.tradeoff import Tradeoff, tradeoff_chart
-from privee.audit.results import Audit, Card, SubjectInfo
+from privee.audit.results import Audit, Card, Finding, SubjectInfo
 from privee.defenses import NoDefense
 
 
@@ -85,7 +82,7 @@ class Section:
     worst: tuple[Card, ...]
     tradeoff: Tradeoff | None
     panels: list[PicturePanel]
-    blocks: list[Block]
+    blocks: list[TableBlock]
     guesses: list[tuple[str, Cell]]
 
 
@@ -120,3 +117,86 @@ def glance(audit: Audit) -> list[tuple[str, list[Card | None]]]:
     cards = {(card.defense, card.subject): card for card in audit.cards}
     defenses = dict.fromkeys(card.defense for card in audit.cards)
     return [(defense, [cards.get((defense, info.name)) for info in audit.subjects]) for defense in defenses]
+
+
+class Cell(NamedTuple):
+    """One attack by one kind of attacker: means over seeds, or why there are none."""
+
+    feature_mse: float | None
+    guess_normalised: float | None
+    confidence_residual: float | None
+    note: str
+    best: bool = False
+
+
+class TableRow(NamedTuple):
+    """One attack."""
+
+    attack: str
+    queries: int
+    naive: Cell | None
+    adaptive: Cell | None
+
+
+class TableBlock(NamedTuple):
+    """One defense."""
+
+    card: Card
+    rows: tuple[TableRow, ...]
+
+
+def attack_table(audit: Audit, subject: str, cards: Sequence[Card]) -> list[TableBlock]:
+    """A block of rows for every defense."""
+    mine = [finding for finding in audit.findings if finding.subject == subject]
+    return [
+        TableBlock(card, _rows(card, [f for f in mine if f.defense == card.defense and f.attacker != "guess"]))
+        for card in cards
+    ]
+
+
+def guess_rows(audit: Audit, subject: str) -> list[tuple[str, Cell]]:
+    """The guesses that need no release."""
+    mine = [finding for finding in audit.findings if finding.subject == subject and finding.attacker == "guess"]
+    names = dict.fromkeys(finding.attack for finding in mine)
+    return [(name, _cell([finding for finding in mine if finding.attack == name])) for name in names]
+
+
+def _rows(card: Card, findings: Sequence[Finding]) -> tuple[TableRow, ...]:
+    keys = dict.fromkeys((finding.attack, finding.queries) for finding in findings)
+    return tuple(
+        TableRow(*key, _of(card, findings, key, "naive"), _of(card, findings, key, "adaptive")) for key in keys
+    )
+
+
+def _of(card: Card, findings: Sequence[Finding], key: tuple[str, int], attacker: str) -> Cell | None:
+    mine = [f for f in findings if (f.attack, f.queries) == key and f.attacker == attacker]
+    if not mine:
+        return None
+    best = card.naive if attacker == "naive" else card.adaptive
+    return _cell(mine)._replace(best=best is not None and best.attack == key[0])
+
+
+def _cell(findings: Sequence[Finding]) -> Cell:
+    return Cell(
+        _mean([finding.feature_mse for finding in findings]),
+        _mean([finding.guess_normalised for finding in findings]),
+        _mean([finding.confidence_residual for finding in findings]),
+        _note(findings),
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _note(findings: Sequence[Finding]) -> str:
+    """What went wrong, and for how many seeds if not for all."""
+    notes = []
+    for status in ("failed", "skipped"):
+        these = [finding for finding in findings if finding.status == status]
+        if these:
+            reason = "; ".join(dict.fromkeys(f.reason for f in these if f.reason)) or "worse than the column means"
+            share = "" if len(these) == len(findings) else f" for {len(these)} of {len(findings)} seeds"
+            notes.append(f"{status}{share}: {reason}")
+    return ". ".join(notes)

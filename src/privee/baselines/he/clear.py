@@ -1,6 +1,6 @@
-"""The same arithmetic on plain numbers, with the rounding noise of encryption added: for planning and for tests.
+"""The circuit's arithmetic on plain numbers, with the rounding noise of encryption added.
 
-A plan run in the clear, with the noise that encryption would add. No key, no secret: for planning and tests.
+A plan can be run with it: no key, no secret, for planning and for tests.
 """
 
 from __future__ import annotations

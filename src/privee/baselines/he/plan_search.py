@@ -1,6 +1,6 @@
 """Finding a plan: the polynomials that do what is asked in the fewest levels and the least time.
 
-How many bits each level needs, and what noise and ripple are left with them.
+For each the bits that every level needs are worked out, and what noise and ripple are left with them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.baselines.he.clear import simulate_columns
-from privee.baselines.he.parameters import FLOOD, MARGIN, MODULUS_LIMIT, SPLIT, Plan, place
+from privee.baselines.he.parameters import FLOOD, MARGIN, MODULUS_LIMIT, SPLIT, Plan, place, primes_near
 from privee.baselines.he.polynomials import (
     DEPTH,
     KEY_SWITCHES,
@@ -24,7 +24,6 @@ from privee.baselines.he.polynomials import (
     sign_composite,
     step_composite,
 )
-from privee.baselines.he.primes import primes_near
 
 LEAK = 0.05
 """How far (total variation) the polynomials' ripple may take one result from the ideal one."""

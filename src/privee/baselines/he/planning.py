@@ -1,6 +1,6 @@
 """From a question to a plan, or to one line that says why there is none.
 
-What a plan costs on this machine: counted steps times the time of one, measured once.
+What a plan costs on this machine is counted steps times the time of one, measured once.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ import numpy as np
 
 from privee.baselines.he.circuit import compared, counted, leading
 from privee.baselines.he.clear import ClearArithmetic
-from privee.baselines.he.parameters import Plan, SlotLayout
+from privee.baselines.he.parameters import Plan, SlotLayout, primes_near
 from privee.baselines.he.plan_search import find_plan
-from privee.baselines.he.primes import primes_near
 from privee.baselines.he.seal import context, seal
 from privee.defenses.base import check_positive, check_whole
 from privee.errors import PriveeError, SettingError

@@ -1,7 +1,4 @@
-"""The active party's side of an alignment: it meets every passive party and tells them what is common to all.
-
-A passive party's side of an alignment.
-"""
+"""Both sides of an alignment: the active party meets every passive one, and tells them what is common to all."""
 
 from __future__ import annotations
 

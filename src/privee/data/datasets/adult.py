@@ -11,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
-from privee.data.datasets.base import Features, Groups, Labels, Parts
+from privee.data.datasets.base import Features, Groups, Labels, Parts, one_hot, scale_to_unit
 from privee.data.datasets.info import DataFile, DatasetInfo, Layout
-from privee.data.datasets.prepare import one_hot, scale_to_unit
 from privee.data.datasets.registry import register
 
 _URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"

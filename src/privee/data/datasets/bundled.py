@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from privee.data.datasets.base import Parts, one_feature_each
+from privee.data.datasets.base import Parts, one_feature_each, scale_to_unit, stratified_split
 from privee.data.datasets.info import DatasetInfo, Layout
-from privee.data.datasets.prepare import scale_to_unit, stratified_split
 from privee.data.datasets.registry import register
 from privee.extras import needed
 

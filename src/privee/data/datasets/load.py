@@ -1,6 +1,6 @@
 """Load, fetch and describe datasets by name.
 
-Where a dataset's files are: the caller's folder, then the environment's, then the cache.
+Their files are looked for in the caller's folder, then the environment's, then the cache.
 """
 
 from __future__ import annotations

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from privee.data.datasets.base import Features, Labels, Parts
+from privee.data.datasets.base import Features, Labels, Parts, pictures_to_unit
 from privee.data.datasets.info import DataFile, DatasetInfo, Layout
-from privee.data.datasets.prepare import pictures_to_unit
 from privee.data.datasets.registry import register
 from privee.errors import PriveeError
 

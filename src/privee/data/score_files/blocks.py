@@ -1,6 +1,4 @@
-"""What passes between a reader and a writer.
-
-Which columns are scores and which are kept as they are.
+"""What passes between a reader and a writer, and which columns are scores.
 
 A column is never passed through unprotected by accident: every column is a score unless it is named as one to keep,
 or is called id (or ends in _id).

@@ -1,7 +1,4 @@
-"""Read a whole score or release file into memory: the counterpart of `save_scores`.
-
-Write one array of scores or releases with names, for programs that have it in memory.
-"""
+"""Whole score or release files: read into memory, and written from an array with names."""
 
 from __future__ import annotations
 

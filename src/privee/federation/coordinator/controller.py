@@ -1,6 +1,6 @@
 """NVFlare's side of the coordinator: a controller that waits for the sites and runs the job.
 
-How far a job is, for those who follow it: in memory for the admin's questions, and in a small file.
+How far it is stands in memory for the admin's questions, and in a small file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The coordinator's side of the line: numbered requests to sites, their replies, and what it cost.
-
-What the line carried and how long it took, by kind of message.
-"""
+"""The coordinator's side of the line: numbered requests to sites, their replies, and their cost in bytes and time."""
 
 from __future__ import annotations
 

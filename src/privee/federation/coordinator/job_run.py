@@ -1,6 +1,6 @@
 """The coordinator's part of a job, from the first hello to the finished run, over any line.
 
-Checkpoints of a federated run: every role keeps its own, and the coordinator says which epoch counts.
+Every role keeps its own checkpoints, and the coordinator says which epoch counts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Run a project's job: submit it, follow it, go on after a site was lost, and write the run folder.
 
-Which job of a run was submitted last, so that a command that was stopped hard finds it again: the job went on.
+Which job was submitted last is noted: a command that was stopped hard finds it again, for the job went on.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A federated run on one machine in NVFlare's simulator: each site a process of its own, no certificates.
 
-Put the parts of a run that lie on one machine into one run folder, the same as `privee train` writes.
+The parts of a run that lie on one machine become one run folder, the same as `privee train` writes.
 """
 
 from __future__ import annotations

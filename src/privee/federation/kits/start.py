@@ -1,11 +1,7 @@
-"""Start what a kit is for: the server or a site, by NVFlare's own start-up script, in this Python.
-
-Run a kit until it is told to stop.
+"""Start what a kit is for, the server or a site, by NVFlare's own start-up script; or a whole project on this machine.
 
 NVFlare's processes do not end by Ctrl-C: they print a trace and stay. And a site's process that ends leaves those of
 its jobs behind. So the kit's process is a child of ours, and it is ended with all it has started.
-
-A whole project on this machine: server and sites as processes of their own, for demos and tests.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""NVFlare's side of a site: an executor without tasks that lets the party answer the coordinator.
-
-A site's door: bytes in, bytes out, each step once.
+"""NVFlare's side of a site: an executor without tasks, through which the party answers, bytes in and bytes out.
 
 Steps of a session come in order, one at a time. The same step again (the coordinator asks twice when a reply was slow)
 gets the same reply again and changes nothing; an older one, one that skips ahead, and one of another job are refused.

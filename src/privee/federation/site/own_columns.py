@@ -1,6 +1,6 @@
 """A site's own columns: from its table, brought into the aligned order, or its share of a named dataset.
 
-A site's side of record alignment: the aligners of `privee.data.alignment`, their messages carried as notes.
+For the alignment it plays the part of `privee.data.alignment`'s aligners; their messages are carried as notes.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
     magic (4) | kind (1) | busy, microseconds (4) | session (16) | step (8) | message
 
 The session belongs to one job and the step counts the coordinator's requests to one site, so a message that is late,
-repeated or meant for another job is recognised (see
-`privee.federation.site.executor`). No pickle, no objects of NVFlare's.
+repeated or meant for another job is recognised (see `site.executor`). No pickle, no objects of NVFlare's.
 
 Training messages as bytes: fixed layouts, every length checked before memory is taken.
 """

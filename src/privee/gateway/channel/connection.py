@@ -1,8 +1,7 @@
-"""The gateway's line to one party: first contact, then calls, with retries where there is no connection.
+"""The gateway's connection to one party: first contact, then calls, with retries where there is none.
 
-What a failed call to a party means. A party's own words are never passed on.
-
-How long the gateway waits for its parties, and how often it asks.
+How long it waits and how often it asks is `PartyTimeouts`. What a failed call means is told in our words, never in the
+party's own.
 """
 
 from __future__ import annotations

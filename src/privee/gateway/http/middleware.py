@@ -1,6 +1,6 @@
 """Around every request: an id, a size limit, time limits on slow senders, metrics and one line of log.
 
-Prometheus metrics, in base units. Labels are routes, outcomes and party names: nothing about entities.
+Metrics are Prometheus', in base units; labels are routes, outcomes and party names: nothing about entities.
 """
 
 from __future__ import annotations

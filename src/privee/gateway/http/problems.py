@@ -1,6 +1,6 @@
 """Every failure as one line of JSON: what went wrong, a code for programs, and never the data that was sent.
 
-How much JSON is parsed: bodies are looked over first, because parsing stops everybody else's requests.
+Bodies are looked over before they are parsed, because parsing stops everybody else's requests.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The HTTP server: uvicorn's, with limits on the head of a request, and a stop that cuts nobody off.
-
-Run the gateway's HTTP server until it is told to stop.
-"""
+"""The HTTP server, until it is told to stop: uvicorn's, with limits on the head of a request, and no one cut off."""
 
 from __future__ import annotations
 

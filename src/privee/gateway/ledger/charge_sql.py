@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from privee.gateway.ledger.limits import CAP, NOTHING, Limits, Price
+from privee.gateway.budget.price import CAP, NOTHING, Price
+from privee.gateway.ledger.limits import Limits
 
 CHUNK = 500
-_SUMS = ("releases", "epsilon", "drift", "squares")
+_SUMS = Price._fields
 _LIFETIME = ("releases", "epsilon")
 _COLUMNS = ("entity", *_SUMS, "window_started", *(f"lifetime_{name}" for name in _LIFETIME))
 
@@ -115,19 +116,8 @@ def _sum(name: str) -> str:
 
 
 def _fits(limits: Limits, new: Mapping[str, str]) -> str:
-    """The comparisons of `limits.fits`."""
-    conditions = []
-    if limits.releases is not None:
-        conditions.append(f"({new['releases']}) <= {limits.releases}")
-    if limits.epsilon is not None:
-        either = [f"({new['epsilon']}) <= {limits.epsilon}"]
-        if limits.delta > 0:
-            left = f"({limits.epsilon} - ({new['drift']}))"
-            real = f"CAST({left} AS DOUBLE PRECISION)"
-            squares = f"CAST(({new['squares']}) AS DOUBLE PRECISION) * CAST({limits.spread!r} AS DOUBLE PRECISION)"
-            either.append(f"({left} >= 0 AND ({new['squares']}) < {CAP} AND {squares} <= {real} * {real})")
-        conditions.append(f"({' OR '.join(either)})")
-    return " AND ".join(conditions) or "TRUE"
+    """The comparisons of `limits.fits`, as the policies write them."""
+    return " AND ".join(f"({policy.condition(new)})" for policy in limits.policies) or "TRUE"
 
 
 def chunks(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from privee.gateway.budget.price import NOTHING, Price
 from privee.gateway.ledger import quota_use
 from privee.gateway.ledger.charge_sql import Counting, Spent, costs_of, summed
-from privee.gateway.ledger.limits import NOTHING, Limits, Price, fits, remaining
+from privee.gateway.ledger.limits import Limits, fits, remaining
 from privee.gateway.ledger.quota_use import Overrun, Use
 from privee.gateway.ledger.requests import Ask, OverQuota, Quote, Receipt, Refused
 
@@ -100,7 +101,7 @@ def quote(limits: Limits, spent: Spent, known: Known, overrun: Overrun | None = 
 
 def least_remaining(limits: Limits, spent: Spent, known: Known) -> int | None:
     """Releases that every entity of the ask can still bear: what one with the highest of all their sums could."""
-    if not known.entities or (limits.releases is None and limits.epsilon is None):
+    if not known.entities or not limits.policies:
         return None
     sums = {spent.get(entity, NOTHING) for entity in known.entities}
     return remaining(limits, Price(*map(max, zip(*sums, strict=True))), known.ask.price)

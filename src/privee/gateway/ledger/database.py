@@ -1,6 +1,6 @@
 """Connections to the ledger's database: SQLite by default, PostgreSQL for several gateways.
 
-What a database says when it cannot work, as one line for people.
+What a database says when it cannot work becomes one line for people.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from privee.errors import PriveeError
+from privee.gateway.budget.price import Price
 from privee.gateway.ledger import losses, opening, resets, views
 from privee.gateway.ledger.charge_sql import Counting
 from privee.gateway.ledger.charging import (
@@ -24,7 +25,7 @@ from privee.gateway.ledger.charging import (
 from privee.gateway.ledger.clock import SteadyClock
 from privee.gateway.ledger.connections import Connections
 from privee.gateway.ledger.database import LedgerUnavailable, clear_errors, is_sqlite
-from privee.gateway.ledger.limits import Limits, Price
+from privee.gateway.ledger.limits import Limits
 from privee.gateway.ledger.losses import Guard
 from privee.gateway.ledger.mark import Tally
 from privee.gateway.ledger.requests import Ask, OverQuota, Quote, Receipt, Refused

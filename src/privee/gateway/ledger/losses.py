@@ -1,6 +1,6 @@
 """Counts that a SQLite ledger has lost: how that shows against its mark, and how it is accepted.
 
-What watches over a SQLite ledger's files while it is open, so that no count is lost unnoticed.
+A guard watches over its files while it is open, so that none is lost unnoticed.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from privee.errors import PriveeError
+from privee.gateway.budget.price import CAP, Price
 from privee.gateway.ledger import audit_chain
 from privee.gateway.ledger.connections import Connections
 from privee.gateway.ledger.database import LedgerUnavailable, clear_errors
-from privee.gateway.ledger.limits import CAP, Price
 from privee.gateway.ledger.mark import MISSING, Mark, Tally, path_for, read_mark, read_tally
 from privee.gateway.ledger.private_files import SameFile
 from privee.gateway.ledger.schema import spending, tally

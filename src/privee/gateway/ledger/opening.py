@@ -1,6 +1,6 @@
 """How a ledger is made, brought up to date and checked before it is trusted.
 
-The database's tables, made and brought up to date with Alembic; the steps are in `migrations/versions`.
+Its tables are made with Alembic; the steps are in `migrations/versions`.
 """
 
 from __future__ import annotations

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from privee.gateway.budget.price import NOTHING, Price
 from privee.gateway.ledger.charge_sql import Counting, Spent, chunks, is_over, summed
-from privee.gateway.ledger.limits import NOTHING, Limits, Price, fits
-from privee.gateway.ledger.quotas import Per, Quotas, per_or_none, share_of
+from privee.gateway.ledger.limits import Limits, fits
+from privee.gateway.ledger.quotas import Per, Quotas, per_or_none
 
 _HELD = ("entity", "key_id", *Price._fields, "window_started", "counted_since", "last_at")
 
@@ -157,7 +158,7 @@ def _window(per: Per | None, used: int, since: int, now: int) -> tuple[int, int]
 
 
 def _judge_share(usage: Usage, limits: Limits, share: int, costs: Spent, now: int) -> Overrun | None:
-    allowed = share_of(limits, share)
+    allowed = limits.part(share)
     before = {entity: usage.sums(limits, entity, now) for entity in costs}
     over = {entity for entity, cost in costs.items() if not fits(allowed, before[entity].plus(cost))}
     if not over:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import limits as rates
 
 from privee.errors import SettingError
-from privee.gateway.ledger.limits import CAP, UNIT, Limits
+from privee.gateway.budget.price import CAP, UNIT
 
 NONE = "none"
 _RATES = ("releases", "entities")
@@ -104,13 +104,6 @@ def per_or_none(amount: int | None, seconds: int) -> Per | None:
 UNLIMITED = Quotas()
 FOR_CONSUMERS = Quotas(releases=Per(1000, 86_400))
 """Of a new consumer's key, unless another is asked for."""
-
-
-def share_of(limits: Limits, share: int) -> Limits:
-    """What is left of limits for somebody with this share of them; rounded down."""
-    parts = {name: getattr(limits, name) for name in ("releases", "epsilon")}
-    cut = {name: None if part is None else part * share // UNIT for name, part in parts.items()}
-    return Limits(**cut, delta=limits.delta, window=limits.window)
 
 
 def _parsed(what: str, wish: float | str) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from privee.errors import PriveeError
-from privee.gateway.ledger.limits import CAP, Price
+from privee.gateway.budget.price import CAP, Price
 
 FINGERPRINT = 32
 RELEASE_ID, KEY_ID = 32, 64  # longest texts
@@ -64,8 +64,8 @@ class Refused(PriveeError):  # noqa: N818 - an answer, not an error
     """An ask that would give away more than allowed; nothing of it was charged.
 
     Attributes:
-        asked, spent: of the entity that has spent most, in plain numbers: releases, and epsilon if that is limited.
-        limit: what is allowed, in the same numbers, with delta and window_seconds if set.
+        asked, spent: of the entity that has spent most, in plain numbers: releases, and what else is limited.
+        limit: what is allowed, in the same numbers, with what the policies add and window_seconds if set.
         positions: places in `entities` of all that do not fit.
     """
 

@@ -9,10 +9,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from privee.errors import PriveeError
+from privee.gateway.budget.price import Price
 from privee.gateway.ledger import audit_chain
 from privee.gateway.ledger.api_keys import check_id
 from privee.gateway.ledger.charge_sql import chunks
-from privee.gateway.ledger.limits import Price
 from privee.gateway.ledger.schema import key_entities, spending
 from privee.gateway.ledger.secrets import tag
 

@@ -1,6 +1,6 @@
 """What the ledger's one secret key is used for; each use has a subkey of its own, and none tells about another.
 
-Entities as the ledger knows them: keyed hashes of their ids. The ids themselves are never stored.
+Entities are keyed hashes of their ids. The ids themselves are never stored.
 """
 
 from __future__ import annotations

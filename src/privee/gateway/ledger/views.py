@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from privee.gateway.budget.price import NOTHING, UNIT, Price
 from privee.gateway.ledger.charge_sql import is_over
-from privee.gateway.ledger.limits import NOTHING, UNIT, Limits, Price
+from privee.gateway.ledger.limits import Limits
 from privee.gateway.ledger.schema import releases, spending
 from privee.gateway.ledger.secrets import tag
 
@@ -21,7 +23,7 @@ class Spending:
 
     Attributes:
         tag: the first 12 hex digits of the entity's hash.
-        spent: counted against the limits: releases, and epsilon if that is limited.
+        spent: counted against the limits: releases, and what else is limited.
         share: of what is allowed, 0 to 1.
         window_ends: when counting starts anew, in seconds since 1970; None is never.
         lifetime_releases, lifetime_epsilon: ever, over all windows and resets.
@@ -62,13 +64,13 @@ def spending_of(connection: sa.Connection, limits: Limits, entity: bytes, now: i
 def nearest(connection: sa.Connection, limits: Limits, count: int, now: int) -> list[Spending]:
     """The entities that have used up most, the highest share first."""
     shares = [
-        sa.cast(column, sa.Double) / limit
-        for column, limit in ((spending.c.releases, limits.releases), (spending.c.epsilon, limits.epsilon))
-        if limit
+        sa.cast(spending.c[policy.counter], sa.Double) / (policy.limit / policy.weight)
+        for policy in limits.policies
+        if policy.limit
     ]
     if not shares:
         return []
-    share = shares[0] if len(shares) == 1 else sa.case((shares[0] > shares[1], shares[0]), else_=shares[1])
+    share = functools.reduce(lambda first, other: sa.case((first > other, first), else_=other), shares)
     query = sa.select(spending).where(spending.c.releases > 0).order_by(share.desc(), spending.c.entity).limit(count)
     if limits.window is not None:
         query = query.where(spending.c.window_started > now - limits.window)

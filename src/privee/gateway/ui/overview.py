@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from privee.gateway.channel.party_channel import PartyHealth
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.views import Spending
+from privee.gateway.numbers_as_text import counted
 from privee.gateway.service import Health, Service
 from privee.gateway.ui.allowance import allowance, given
-from privee.gateway.ui.filters import counted
 from privee.gateway.ui.timeline import RANGES, Range, beginning, timeline
 
 ENTITIES = 10
@@ -112,7 +112,7 @@ def _protection(service: Service) -> dict[str, Any]:
         "defense": settings.defense,
         "guarantee": settings.defense.guarantee(len(service.model.classes)),
         "allowance": allowance(settings, limits, service.inference.price),
-        "limited": limits.releases is not None or limits.epsilon is not None,
+        "limited": bool(limits.policies),
         "windowed": limits.window is not None,
     }
 

@@ -69,7 +69,7 @@ async def entity(request: Request, reader: Reader, entity: Annotated[str, Form()
         problem = f"An id has 1 to {MAX_ENTITY_BYTES} bytes."
     else:
         found = await service.read(one_entity, service, entity)
-    limited = service.ledger.limits.releases is not None or service.ledger.limits.epsilon is not None
+    limited = bool(service.ledger.limits.policies)
     about = {"reader": reader, "model": service.model, "limited": limited, "problem": problem}
     return page("entity.html", 400 if problem else 200, **about, **found)
 

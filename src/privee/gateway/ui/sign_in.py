@@ -1,7 +1,5 @@
 """Who may see the dashboard: signing in with an API key, and what is asked of every later request.
 
-Who is signed in to the dashboard, in memory.
-
 The cookie holds a random token, of which only a hash is kept here. A session holds the key's id, never its text:
 with the id each page can ask the ledger whether the key is still valid, and whoever reads this memory gets no key.
 """

@@ -6,9 +6,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from privee.paper.outcomes import Account, Row, Value
+from privee.paper.outcomes import Account, Row, Value, number
 from privee.paper.printed import AS_RELEASED
-from privee.paper.wording import number
 
 CLOSE = 0.15
 """A printed figure counts as met if ours is within this share of it."""

@@ -1,6 +1,6 @@
 """What all attack results share: every defense, naive and adaptive, three figures beside the printed one.
 
-Attack results along one quantity: two pictures, what the paper prints and what an attacker gets.
+Results along one quantity have two pictures: what the paper prints, and what an attacker gets.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Rows of repeated-query curves: errors beside theory, and how often chance alone would part them.
+"""Rows of repeated-query curves: what an attacker makes of many releases of one record, beside theory.
 
-What an attacker makes of many releases of one record, how far off it is, and when theory may be called wrong.
+How often chance alone would part the two says when theory may be called wrong.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from privee.audit.curves import QUERIES, REPEATS
+from privee.audit.task import QUERIES, REPEATS
 from privee.defenses.inverse import condition_on_sum, tighten_by_sum
 from privee.defenses.rank_noise import RankNoise
 from privee.paper.outcomes import Row, Value, mean_interval

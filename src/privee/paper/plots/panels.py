@@ -1,7 +1,4 @@
-"""Pictures of results, in the reports' style.
-
-Panels of curves on logarithmic axes: measured with bands, theory dashed.
-"""
+"""Pictures of results in the reports' style: panels of points, and of curves with bands, theory dashed."""
 
 from __future__ import annotations
 

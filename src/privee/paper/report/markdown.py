@@ -1,6 +1,6 @@
 """The report: every result with what is printed, what was measured and whether they agree, on one Markdown page.
 
-The report's section on printed figures that do not fit together; every number in it is computed.
+One section names printed figures that do not fit together; every number in it is computed.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ from privee.paper.measure.contradictions import (
     rises_with_rho,
     two_values,
 )
-from privee.paper.outcomes import Outcome
+from privee.paper.outcomes import Outcome, sentence, verdict
 from privee.paper.printed import PRIVEE_U, PRIVEE_U_AS_RELEASED
 from privee.paper.report.markdown_tables import markdown, tables
-from privee.paper.wording import sentence, verdict
 
 TITLE = "# The paper, table by table and figure by figure"
 SHORT_SETTINGS = 700

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from privee.paper.outcomes import Outcome, Row, Value
-from privee.paper.wording import cell, number, plain_value, with_band
+from privee.paper.outcomes import Outcome, Row, Value, cell, number, plain_value, with_band
 
 Numbered = tuple[int, Row]
 FEW = 8

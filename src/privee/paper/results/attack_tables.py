@@ -1,7 +1,4 @@
-"""GRNA and GIA at an attack strength of 25, 50 and 75 %: six tables of one shape.
-
-The attack the paper leaves out: solving equations on what PRIVEE releases.
-"""
+"""GRNA and GIA at an attack strength of 25, 50 and 75 %, and the attack the paper leaves out: solving equations."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Attacks by rho: MNIST with 25 parties, and CIFAR-10.
-
-The search for the constant C: attack error over C and rho.
-"""
+"""Attacks by rho (MNIST with 25 parties, CIFAR-10), and the search for the constant C: attack error over C and rho."""
 
 from __future__ import annotations
 

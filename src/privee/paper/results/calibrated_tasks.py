@@ -1,6 +1,6 @@
 """Tasks that need calibrated scores: trusting the top score, teaching a student, averaging several models.
 
-Students: small networks that learn from score vectors what a larger model knows.
+Students are small networks that learn from score vectors what a larger model knows.
 """
 
 from __future__ import annotations

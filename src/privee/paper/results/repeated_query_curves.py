@@ -1,6 +1,6 @@
 """Repeated queries: how fast the scores come out when one input is asked for again and again.
 
-The appendix's worked example of repeated queries, run through PRIVEE-U itself with the draws given there.
+The appendix's worked example is run through PRIVEE-U itself, with the draws given there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from matplotlib.figure import Figure
 
-from privee.audit.curves import QUERIES, REPEATS, RHOS
+from privee.audit.task import QUERIES, REPEATS, RHOS
 from privee.defenses import PriveeU, defense
 from privee.defenses.rank_noise import RankNoise
 from privee.paper.base import Result, register

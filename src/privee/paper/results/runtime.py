@@ -1,8 +1,7 @@
 """Run time by number of classes: what one protected prediction costs.
 
-The run time of encrypted top-k: measured where it is done in time, estimated where not.
-
-How long a call takes: short calls many times over, contenders in turn, so that a busy moment hits all of them.
+Short calls are made many times over, contenders in turn, so that a busy moment hits all of them. Encrypted top-k is
+measured where it is done in time, and estimated where not.
 """
 
 from __future__ import annotations

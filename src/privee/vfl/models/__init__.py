@@ -4,8 +4,19 @@ A *bottom* turns one party's columns into an embedding; a *top* takes the list o
 architecture is a new file here, named as the model is, with `@register(top=...)` above the maker of its bottoms.
 """
 
-from privee.vfl.models._parts import EMBEDDING, ConcatTop, SumTop, dense_top, sum_top
-from privee.vfl.models._registry import MODELS, Architecture, Bottom, Top, architecture, register
+from privee.vfl.models._registry import (
+    EMBEDDING,
+    MODELS,
+    Architecture,
+    Bottom,
+    ConcatTop,
+    SumTop,
+    Top,
+    architecture,
+    dense_top,
+    register,
+    sum_top,
+)
 
 ARCHITECTURES = MODELS.known()
 

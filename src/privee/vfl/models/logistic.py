@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from privee.vfl.models._parts import Shape, flat_size, sum_top
-from privee.vfl.models._registry import register
+from privee.vfl.models._registry import Shape, flat_size, register, sum_top
 
 
 @register(top=sum_top, embedding=None)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from privee.vfl.models._parts import EMBEDDING, HIDDEN, Shape, dense_top, flat_size
-from privee.vfl.models._registry import register
+from privee.vfl.models._registry import EMBEDDING, HIDDEN, Shape, dense_top, flat_size, register
 
 
 @register(top=dense_top)

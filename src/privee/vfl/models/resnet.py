@@ -6,8 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from privee.errors import SettingError
-from privee.vfl.models._parts import EMBEDDING, Shape, dense_top
-from privee.vfl.models._registry import register
+from privee.vfl.models._registry import EMBEDDING, Shape, dense_top, register
 
 
 class ResidualBlock(nn.Module):
