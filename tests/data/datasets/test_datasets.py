@@ -23,13 +23,6 @@ needs_data = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(autouse=True)
-def no_other_folder(tmp_path, monkeypatch):
-    """Neither the environment nor a cache filled earlier decides a test."""
-    monkeypatch.delenv("PRIVEE_DATA_DIR", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
 def shared(name: str, **settings) -> Dataset:
     return load_dataset(name, data_dir=SHARED, fetch=False, **settings)
 
