@@ -254,7 +254,8 @@ def test_arrays_are_checked(change, message):
 
 
 def test_names_are_unique_and_known():
-    assert list(known_datasets()) == ["digits", "breast-cancer", "mnist", "cifar10", "cifar100", "drive", "adult"]
+    ours = ["digits", "breast-cancer", "mnist", "cifar10", "cifar100", "drive", "adult"]
+    assert list(known_datasets())[: len(ours)] == ours  # what names no place comes after
     with pytest.raises(PriveeError, match="'adult' exists already"):
         register(replace(dataset_info("adult"), rows=1))
     assert dataset_info("adult").rows == 48_842
