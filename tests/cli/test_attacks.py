@@ -7,11 +7,18 @@ from typer.testing import CliRunner
 
 from privee.attacks import known_attacks
 from privee.cli.app import app
+from privee.cli.output import out
 from privee.errors import PriveeError
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch):
+    """A screen on which no cell of the table is broken into lines."""
+    monkeypatch.setattr(out, "width", 200)
+
+
 def said(*arguments: str) -> str:
-    result = CliRunner().invoke(app, ["attacks", *arguments], env={"COLUMNS": "200"}, catch_exceptions=False)
+    result = CliRunner().invoke(app, ["attacks", *arguments], catch_exceptions=False)
     assert result.exit_code == 0
     return result.stdout
 
