@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import privee
-from privee.defenses.repeatable import Repeatable, new_key
+from privee.defenses.repeatable import Repeatable
+from privee.defenses.secret_keys import new_key
 
 KEY, OTHER_KEY = bytes(range(32)), bytes(range(1, 33))
 U = privee.PriveeU(rho=0.1)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import getpass
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -86,7 +86,7 @@ def verify(
     with opened(url, key, lossy=True) as ledger:
         found = Chain(ledger.engine, ledger.chain_key).verify(kept)
     if as_json:
-        print_json(asdict(found))
+        print_json(dataclasses.asdict(found))
     else:
         tell(f"{'Unbroken' if found.ok else 'BROKEN'}: {found.words}")
         tell(f"{'Keep elsewhere' if found.ok else 'Holds up to'}: {found.entries}:{found.head}")
@@ -109,7 +109,7 @@ def show(
         if entity is not None:
             _show_entity(ledger.spent(_id(entity)), as_json)
             return
-        found = asdict(ledger.totals())
+        found = dataclasses.asdict(ledger.totals())
     if as_json:
         print_json(found)
         return

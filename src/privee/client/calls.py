@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
@@ -24,7 +24,7 @@ COUNTED = "the ledger may have counted it"
 DONE = "it may have taken effect"
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Call(Generic[Result]):
     """One request.
 
@@ -40,7 +40,7 @@ class Call(Generic[Result]):
     body: dict[str, Any] | None
     read: Callable[[Any], Result]
     effect: str = ""
-    request_id: str = field(default_factory=lambda: secrets.token_hex(8))
+    request_id: str = dataclasses.field(default_factory=lambda: secrets.token_hex(8))
 
     def headers(self) -> dict[str, str]:
         """Sent with it, besides the key."""
@@ -51,7 +51,7 @@ class Call(Generic[Result]):
         return None if self.body is None else json.dumps(self.body, separators=(",", ":"), allow_nan=False).encode()
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class InferQuery:
     """Checked entities and columns, as the protocol writes them; `single` if one was asked about alone."""
 

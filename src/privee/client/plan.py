@@ -6,8 +6,8 @@ async client, which differ in nothing but how they send and wait, follow the sam
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Generator
-from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from privee.client.calls import Call
@@ -24,7 +24,7 @@ UNAVAILABLE = frozenset({502, 503, 504})
 UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, StopIteration, OverflowError, RecursionError)
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Failure:
     """No answer: `unsent` (nobody was reached), `tls` (somebody else was, perhaps) or `lost` (sent, and no answer)."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ LONGEST_WORDS = 400
 REDIRECTED = "the address redirects elsewhere, and a key does not go along: give the real address"
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Reply:
     """An HTTP answer; names of headers in lower case."""
 
@@ -184,7 +184,7 @@ def make_release(values: NDArray[np.float64], **about: Any) -> Release:
     return release
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Quote:
     """What a query would cost now, and whether it would be answered; plain numbers in the policy's own units.
 
@@ -203,9 +203,9 @@ class Quote:
     positions: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class NewKey:
     """A key that was just made; `text` is what its owner sends, to be had only now and never shown in `repr`."""
 
     record: dict[str, Any]
-    text: str = field(repr=False)
+    text: str = dataclasses.field(repr=False)

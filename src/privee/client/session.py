@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from privee.errors import PriveeError, SettingError
 MOST_RETRIES = 10
 
 
-@dataclass
+@dataclasses.dataclass
 class ClientSession:
     """One client's settings; `known_classes` by model version, once they were asked for."""
 

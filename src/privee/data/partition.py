@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ How = Literal["contiguous", "random", "strips"]
 """How columns are dealt out; strips are for pictures."""
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Part:
     """The columns of one party: positions in the flattened feature row, and the shape they take when held alone."""
 
@@ -45,7 +45,7 @@ class Part:
         return np.ascontiguousarray(taken.reshape(len(x), *self.shape))
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Partition:
     """All parties' parts: each of the `n_features` features belongs to exactly one of them."""
 

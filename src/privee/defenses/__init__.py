@@ -12,8 +12,9 @@ from privee.defenses.privee_u import PriveeU
 from privee.defenses.privee_u_plus import PriveeUPlus
 from privee.defenses.ranking_only import RankingOnly
 from privee.defenses.registry import defense, known_defenses, register
-from privee.defenses.repeatable import Repeatable, new_key
+from privee.defenses.repeatable import Repeatable
 from privee.defenses.rounding import Rounding
+from privee.defenses.secret_keys import new_key
 from privee.defenses.temperature import Temperature
 from privee.defenses.top_k import TopK
 

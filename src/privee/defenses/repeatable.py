@@ -16,13 +16,11 @@ from typing import Any, NoReturn, overload
 import numpy as np
 
 from privee.defenses.base import Defense
-from privee.defenses.secret_keys import check_key, new_key, read_key
+from privee.defenses.secret_keys import check_key, read_key
 from privee.errors import PriveeError, SettingError
 from privee.randomness import Draws, keyed
 from privee.scores import check_rows, to_rows
 from privee.scores.forms import Floats
-
-__all__ = ["Repeatable", "new_key"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -36,7 +34,7 @@ class Repeatable:
 
     Example:
         >>> import privee
-        >>> repeatable = Repeatable(privee.PriveeU(rho=0.1), key=new_key(), model_version="risk 3")
+        >>> repeatable = Repeatable(privee.PriveeU(rho=0.1), key=privee.new_key(), model_version="risk 3")
         >>> first, second = (repeatable.release([0.7, 0.2, 0.1], entities="customer 7") for _ in range(2))
         >>> bool((first == second).all())
         True

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import functools
 import logging
 import time
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import grpc
@@ -111,7 +111,7 @@ class PartyHandler:
         return request.columns, found.unknown
 
 
-@dataclass
+@dataclasses.dataclass
 class PartyServer:
     """A server that listens."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 import logging
 import os
 import signal
 import sys
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SOON_DAYS = 30
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class ServeSettings:
     """What `privee party serve` was told."""
 

@@ -8,10 +8,10 @@ What both ends of the connection agree on: names of methods, limits, and gRPC's 
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import math
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -30,7 +30,7 @@ MAX_NUMBER = 1e18  # beyond, a gateway's sums of products leave float32: no mode
 PROTOCOL = 1
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class EmbedRequest:
     """Embeddings for these entities, please; of these columns, if given, instead of the stored ones."""
 
@@ -57,7 +57,7 @@ class EmbedRequest:
         return cls(tuple(entities), columns)
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class EmbedReply:
     """One embedding per entity, zeros for those the party does not know, and whose weights made them."""
 
@@ -85,7 +85,7 @@ class EmbedReply:
         return cls(embeddings, tuple(unknown), weights)
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class About:
     """What a party says of itself."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import ipaddress
 import re
-from dataclasses import dataclass, field
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -23,12 +23,12 @@ PARTY_PURPOSES = (ExtendedKeyUsageOID.SERVER_AUTH,)  # another party turns it aw
 _HOST = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9-]{1,63}(?<!-))*")
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Pair:
     """A certificate and its private key."""
 
     certificate: x509.Certificate
-    key: ec.EllipticCurvePrivateKey = field(repr=False)
+    key: ec.EllipticCurvePrivateKey = dataclasses.field(repr=False)
 
     def certificate_pem(self) -> bytes:
         """The certificate as a file holds it."""

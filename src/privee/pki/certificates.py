@@ -8,11 +8,11 @@ Folders are 0700, keys 0600; a role's folder appears whole or not at all; nothin
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import secrets
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from privee.pki.authority import (
 from privee.pki.identity import COORDINATOR, can_ask, certificate_names, read_private
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Issued:
     """One certificate of a folder; `wide`: a party's of an older privee, with which it can also call other parties."""
 
@@ -47,7 +47,7 @@ class Issued:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        return asdict(self)
+        return dataclasses.asdict(self)
 
 
 def init_certificates(

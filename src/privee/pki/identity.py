@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import hashlib
 import os
 import re
 import stat
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from cryptography import x509
@@ -20,19 +20,19 @@ from privee.errors import PriveeError
 RENEW = "move its folder away and run `privee certs init` again"
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Identity:
     """What a role shows and whom it trusts, as PEM bytes, and whether others let it ask. The key is not in `repr`."""
 
     ca: bytes
     cert: bytes
-    key: bytes = field(repr=False)
+    key: bytes = dataclasses.field(repr=False)
     names: tuple[str, ...]
     expires: datetime.datetime
     asks: bool
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class TlsFiles:
     """Where a role's certificate, its private key and the CA's certificate are."""
 

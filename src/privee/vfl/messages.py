@@ -7,14 +7,14 @@ coordinator the label, and during training the active party sees the logits of t
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from torch import Tensor
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Work:
     """Coordinator to party: learn from the oldest waiting batch's gradient, then embed these rows.
 
@@ -27,14 +27,14 @@ class Work:
     ahead: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Embedding:
     """Party to coordinator: its part of the rows, as its model sees them."""
 
     values: Tensor | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Logits:
     """Coordinator to the active party: what the joint model says, to be compared with the labels there."""
 
@@ -43,14 +43,14 @@ class Logits:
     train: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class LogitGradient:
     """Active party to coordinator: which way the logits should go; None when not training."""
 
     values: Tensor | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class WorkAndLogits:
     """Coordinator to the active party, in pipelined training: the next batch's work and the last batch's logits."""
 
@@ -58,7 +58,7 @@ class WorkAndLogits:
     logits: Logits
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class EmbeddingAndGradient:
     """Active party to coordinator, in pipelined training: its answers to both."""
 
@@ -66,12 +66,12 @@ class EmbeddingAndGradient:
     gradient: LogitGradient
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class ReportRequest:
     """Coordinator to the active party: how well did it go since the last report?"""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Report:
     """Active party to coordinator: means over the rows seen since the last report."""
 

@@ -6,10 +6,10 @@ the folder around them.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +101,7 @@ def party_file(
     return about | {"n_classes": n_classes, **source}
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class PartyDescription:
     """A party's part of a joint model.
 

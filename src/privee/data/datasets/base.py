@@ -5,8 +5,8 @@ Columns become features in [0, 1] by what the training rows say alone; rows are 
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ class Parts(NamedTuple):
     groups: Groups = ()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Dataset:
     """Features in [0, 1] and labels 0..K-1, for training and for testing.
 
@@ -42,13 +42,13 @@ class Dataset:
     """
 
     name: str
-    x_train: Features = field(repr=False)
-    y_train: Labels = field(repr=False)
-    x_test: Features = field(repr=False)
-    y_test: Labels = field(repr=False)
-    class_names: tuple[str, ...] = field(repr=False)
-    column_names: tuple[str, ...] = field(default=(), repr=False)
-    groups: Groups = field(default=(), repr=False)
+    x_train: Features = dataclasses.field(repr=False)
+    y_train: Labels = dataclasses.field(repr=False)
+    x_test: Features = dataclasses.field(repr=False)
+    y_test: Labels = dataclasses.field(repr=False)
+    class_names: tuple[str, ...] = dataclasses.field(repr=False)
+    column_names: tuple[str, ...] = dataclasses.field(default=(), repr=False)
+    groups: Groups = dataclasses.field(default=(), repr=False)
     source: str = ""
 
     def __post_init__(self) -> None:

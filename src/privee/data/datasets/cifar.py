@@ -6,10 +6,10 @@ are not. A compact .npz copy with fewer training images is read too.
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import tarfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ _PIXELS = 3 * 32 * 32
 _COMPACT = "compact copy with the first 20,000 of 50,000 training images"
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class BinaryArchive:
     """Where things are in an official archive; a record is `label_bytes` labels (the last one counts), then pixels."""
 

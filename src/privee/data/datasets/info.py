@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from privee.data.datasets.base import Parts
@@ -13,7 +13,7 @@ Reader = Callable[[Mapping[str, bytes], int], Parts]
 """Turns the contents of a layout's files, by name, and a seed for the split into arrays."""
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class DataFile:
     """One file: `sha256` decides whether it is read, `md5` is the sum usually printed for it, for people."""
 
@@ -24,13 +24,13 @@ class DataFile:
     url: str = ""
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Layout:
     """One way in which a dataset is stored: all of `files`, and the function that reads them."""
 
     title: str
     files: tuple[DataFile, ...]
-    read: Reader = field(repr=False)
+    read: Reader = dataclasses.field(repr=False)
 
     @property
     def downloadable(self) -> bool:
@@ -38,7 +38,7 @@ class Layout:
         return bool(self.files) and all(file.url for file in self.files)
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class DatasetInfo:
     """A dataset by name. `layouts` are tried in order; the first is the complete one, and the one downloaded.
 
@@ -73,5 +73,7 @@ class DatasetInfo:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         facts = ("name", "title", "rows", "columns", "classes", "licence", "home", "embedded")
-        layouts = [{"title": layout.title, "files": [asdict(f) for f in layout.files]} for layout in self.layouts]
+        layouts = [
+            {"title": layout.title, "files": [dataclasses.asdict(f) for f in layout.files]} for layout in self.layouts
+        ]
         return {fact: getattr(self, fact) for fact in facts} | {"layouts": layouts}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,15 +16,15 @@ from privee.data.tables.cells import Kind
 from privee.errors import PriveeError
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class NumericColumn:
     """Scaled by the fitted range and clipped; missing cells get the median, and a 0/1 feature if fitting saw any."""
 
     kind: ClassVar[Kind] = "numeric"
     name: str
-    low: float = field(repr=False)
-    high: float = field(repr=False)
-    median: float = field(repr=False)
+    low: float = dataclasses.field(repr=False)
+    high: float = dataclasses.field(repr=False)
+    median: float = dataclasses.field(repr=False)
     missing: bool
 
     @property
@@ -43,16 +43,16 @@ class NumericColumn:
         return np.stack(features, axis=1).astype(np.float32)
 
     def as_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind} | asdict(self)
+        return {"kind": self.kind} | dataclasses.asdict(self)
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class CategoricalColumn:
     """One 0/1 feature per fitted category, one more for missing if fitting saw any; what is new is all zero."""
 
     kind: ClassVar[Kind] = "categorical"
     name: str
-    categories: tuple[str, ...] = field(repr=False)
+    categories: tuple[str, ...] = dataclasses.field(repr=False)
     missing: bool
 
     @property

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from privee.errors import PriveeError
 SAVED_VERSION = 1
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Labels:
     """The classes by number: class k is called `classes[k]`."""
 

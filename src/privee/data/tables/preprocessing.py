@@ -6,8 +6,8 @@ never leaves that party, and it needs nothing of the others.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from privee.errors import PriveeError, SettingError
 SAVED_VERSION = 1
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Preprocessing:
     """How each column becomes features; `dropped` names those that were constant in fitting."""
 

@@ -9,12 +9,12 @@ in the file's metadata keeps its checksum, which others may see, from confirming
 from __future__ import annotations
 
 import bisect
+import dataclasses
 import os
 import re
 import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +33,14 @@ from privee.errors import PriveeError
 ID_BYTES = 100  # of a short text in Python
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class PartyTable:
     """A party's rows. Columns hold float64 (numbers) or string (categories), null where missing; no repr of values."""
 
     name: str
-    ids: tuple[str, ...] = field(repr=False)
-    columns: dict[str, Any] = field(repr=False)  # pyarrow.ChunkedArray
-    labels: list[str] | None = field(default=None, repr=False)
+    ids: tuple[str, ...] = dataclasses.field(repr=False)
+    columns: dict[str, Any] = dataclasses.field(repr=False)  # pyarrow.ChunkedArray
+    labels: list[str] | None = dataclasses.field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         held = [*self.columns.values(), *([] if self.labels is None else [self.labels])]

@@ -10,11 +10,11 @@ Training messages as bytes: fixed layouts, every length checked before memory is
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from privee.errors import FrameError
@@ -120,16 +120,16 @@ MAX_JSON = 1 << 20
 MAX_WORDS = 500
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Note:
     """Everything beside training steps: a name, some JSON and, for alignment, the aligners' own bytes."""
 
     name: str
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     body: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class SiteFailure:
     """A site's one-line reason why it did not do what it was asked."""
 
@@ -139,7 +139,7 @@ class SiteFailure:
 Content = Message | Note | SiteFailure
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Frame:
     """One message with what identifies it; `busy` is how long the answering side worked on it, in microseconds."""
 

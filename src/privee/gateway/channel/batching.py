@@ -8,9 +8,9 @@ cancellation, with its own unknown entities.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +31,7 @@ class BatchAnswer(NamedTuple):
 Send = Callable[[tuple[str, ...], Floats | None, float], Awaitable[BatchAnswer]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Item:
     """A request, or a part of a large one, that travels in one call."""
 

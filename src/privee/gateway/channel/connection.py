@@ -7,8 +7,8 @@ party's own.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import re
-from dataclasses import dataclass
 
 from grpc import StatusCode, aio
 
@@ -211,7 +211,7 @@ def late(party: str, patience: PartyTimeouts) -> PartyError:
     return PartyUnavailableError(party, "deadline", f"did not answer in {patience.deadline:.1f} s")
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class PartyTimeouts:
     """How long to wait for parties.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import hmac
 import json
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 import limits
@@ -68,7 +68,7 @@ class IssuedKey(NamedTuple):
         return f"NewKey(record={self.record!r}, text=<not shown>)"
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Wanted:
     """A key to be made: checked, and with blanks around its texts removed.
 

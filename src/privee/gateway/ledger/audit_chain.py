@@ -8,12 +8,12 @@ count and head that was kept elsewhere (`verify(..., expect=...)`).
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import hmac
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -54,7 +54,7 @@ class Entry(NamedTuple):
 _SELECT = f"SELECT {', '.join(Entry._fields)} FROM audit_log ORDER BY seq"  # noqa: S608 - constants alone
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Verification:
     """What a check of the chain found.
 

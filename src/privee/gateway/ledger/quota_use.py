@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from privee.gateway.budget.price import NOTHING, Price
@@ -46,7 +46,7 @@ class Held(NamedTuple):
     counted_since: int
 
 
-@dataclass
+@dataclasses.dataclass
 class Use:
     """What asks with one key are charged for: entities, at a price."""
 
@@ -63,7 +63,7 @@ class Use:
         return summed(self.parts)
 
 
-@dataclass
+@dataclasses.dataclass
 class Usage:
     """A key's quotas and what is used of them, as of now."""
 
@@ -73,7 +73,7 @@ class Usage:
     releases_since: int
     entities: int
     entities_since: int
-    held: dict[bytes, Held] = field(default_factory=dict)
+    held: dict[bytes, Held] = dataclasses.field(default_factory=dict)
 
     @property
     def by_entity(self) -> bool:

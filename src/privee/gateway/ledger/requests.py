@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from privee.errors import PriveeError
@@ -13,7 +13,7 @@ FINGERPRINT = 32
 RELEASE_ID, KEY_ID = 32, 64  # longest texts
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Ask:
     """A release that is ready to leave: all of it is charged, or nothing.
 
@@ -45,7 +45,7 @@ class Ask:
             raise PriveeError(f"fingerprints must be {FINGERPRINT} bytes for each entity")
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Receipt:
     """An ask that is charged, durably.
 
@@ -129,7 +129,7 @@ class OverQuotaError(RefusedError):
         return f"this key's quota of {self.quota}, {self.allowed}, has {self.left:g} left{wait}"
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class ChargeQuote:
     """What an ask would cost now; nothing is charged or kept for it.
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -17,7 +17,7 @@ from privee.gateway.ledger.secrets import tag
 _RELEASED = releases.c.outcome == "released"
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Spending:
     """What one entity has given away.
 
@@ -45,7 +45,7 @@ class Bucket(NamedTuple):
     refusals: int
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Totals:
     """Over everything: entities seen, requests released and refused, and entities charged."""
 
