@@ -31,7 +31,7 @@ import privee
 from privee.gateway.budget.price import UNIT
 from privee.gateway.budget.releases import Releases
 from privee.gateway.budget.total_epsilon_advanced import TotalEpsilonAdvanced
-from privee.gateway.ledger.ledger import Ask, Ledger, Limits, Price
+from privee.gateway.ledger.ledger import ChargeRequest, Ledger, Limits, Price
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks._shared.postgres_server import running_postgres
@@ -44,8 +44,8 @@ LIMITS = Limits((Releases(10**9), TotalEpsilonAdvanced(10**6 * UNIT, delta=1e-6)
 PRICE = Price.of_epsilon(0.5)
 
 
-def made_ask(entities: int) -> Ask:
-    return Ask([str(random.randrange(KNOWN)) for _ in range(entities)], PRICE, "benchmark", uuid4().hex)
+def made_ask(entities: int) -> ChargeRequest:
+    return ChargeRequest([str(random.randrange(KNOWN)) for _ in range(entities)], PRICE, "benchmark", uuid4().hex)
 
 
 def milliseconds(work: Callable[[], object]) -> float:
@@ -98,7 +98,7 @@ def measure_database(name: str, url: str) -> list[dict[str, object]]:
     with Ledger.open(url, KEY, limits=LIMITS) as ledger, bare_transaction(ledger) as bare:
         for start in range(0, KNOWN, 5000):
             known = [str(number) for number in range(start, start + 5000)]
-            ledger.charge(Ask(known, PRICE, "benchmark", uuid4().hex))
+            ledger.charge(ChargeRequest(known, PRICE, "benchmark", uuid4().hex))
         cases = [(together, entities) for together in (1, 8, 64) for entities in (1, 32, 1024)]
         rows = [{"database": name} | measure_case(ledger, bare, *case) for case in cases]
         quoted = [milliseconds(lambda: ledger.price([str(random.randrange(KNOWN))], PRICE)) for _ in range(300)]

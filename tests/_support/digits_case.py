@@ -7,7 +7,7 @@ import privee
 from privee.attacks import (
     AttackerView,
     Auxiliary,
-    from_federation,
+    white_box_of,
 )
 from privee.attacks.metrics import feature_mse
 from privee.data.datasets import load_dataset
@@ -25,7 +25,7 @@ class DigitsCase:
         joint = JointModel(data.columns, data.labels, *make_models("logistic", data.shapes, 10, 0))
         settings = TrainingSettings(epochs=40, batch_size=32, learning_rate=1e-2)
         train(joint.coordinator, joint.learners, torch.from_numpy(data.train), settings)
-        self.model = from_federation(joint)
+        self.model = white_box_of(joint)
         own, unknown = (torch.from_numpy(x).double() for x in data.columns.values())
         self.own, self.truth = own[data.test[:300]], unknown[data.test[:300]]
         self.auxiliary = Auxiliary(own[data.train[:500]], unknown[data.train[:500]])

@@ -54,7 +54,7 @@ def line_to(job: JobSettings, folder: Path, tables: Mapping[str, SiteSettings] |
     given = tables or {}
     own = {site: given.get(site, SiteSettings(folder=folder / site)) for site in job.parties}
     loop = Loop({site: door_of(site, settings)[1] for site, settings in own.items()})
-    return Exchange(loop, SESSION, patience=job.answer_seconds, packing=job.packing), loop
+    return Exchange(loop, SESSION, step_seconds=job.answer_seconds, packing=job.packing), loop
 
 
 def table_job(parties: tuple[str, ...], **training) -> JobSettings:

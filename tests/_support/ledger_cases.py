@@ -11,8 +11,8 @@ from privee.gateway.budget.releases import Releases
 from privee.gateway.budget.total_epsilon_advanced import TotalEpsilonAdvanced
 from privee.gateway.budget.total_epsilon_basic import TotalEpsilonBasic
 from privee.gateway.ledger.api_keys import KeyStore
-from privee.gateway.ledger.clock import SteadyClock
-from privee.gateway.ledger.ledger import Ask, Ledger, Limits, OverQuotaError, Price
+from privee.gateway.ledger.clock import MonotonicClock
+from privee.gateway.ledger.ledger import ChargeRequest, Ledger, Limits, OverQuotaError, Price
 from privee.gateway.ledger.quotas import Quotas
 
 KEY = b"k" * 32
@@ -32,10 +32,10 @@ def allow(
 FIFTY = allow(releases=50)
 
 
-def ask(*entities: str, price: Price = ONE, marks: str | None = None) -> Ask:
+def ask(*entities: str, price: Price = ONE, marks: str | None = None) -> ChargeRequest:
     """`marks`: one letter per entity, in place of its fingerprint."""
     fingerprints = None if marks is None else [mark.encode() * 32 for mark in marks]
-    return Ask(entities, price, "key", uuid4().hex, fingerprints)
+    return ChargeRequest(entities, price, "key", uuid4().hex, fingerprints)
 
 
 def releases(ledger: Ledger, *entities: str) -> list[float]:
@@ -48,8 +48,8 @@ class Time:
     def __init__(self, wall: float = 1e9, elapsed: float = 50.0) -> None:
         self.wall, self.elapsed = wall, elapsed
 
-    def clock(self) -> SteadyClock:
-        return SteadyClock(wall=lambda: self.wall, elapsed=lambda: self.elapsed)
+    def clock(self) -> MonotonicClock:
+        return MonotonicClock(wall=lambda: self.wall, elapsed=lambda: self.elapsed)
 
 
 def start(script: str, *arguments: str) -> subprocess.Popen[str]:
@@ -72,12 +72,12 @@ def new_key(ledger: Ledger, **quotas) -> str:
     return keys_of(ledger).create("n", "consumer", ["*"], actor="me", quotas=Quotas.parse(**quotas)).record.id
 
 
-def by(key_id: str, *entities: str, price: Price = ONE, marks: str | None = None) -> Ask:
+def by(key_id: str, *entities: str, price: Price = ONE, marks: str | None = None) -> ChargeRequest:
     one = ask(*entities, price=price, marks=marks)
-    return Ask(one.entities, one.price, key_id, one.release_id, one.fingerprints)
+    return ChargeRequest(one.entities, one.price, key_id, one.release_id, one.fingerprints)
 
 
-def refusal(ledger: Ledger, asked: Ask) -> OverQuotaError:
+def refusal(ledger: Ledger, asked: ChargeRequest) -> OverQuotaError:
     with pytest.raises(OverQuotaError) as refused:
         ledger.charge(asked)
     assert "\n" not in str(refused.value)

@@ -15,7 +15,7 @@ import uvicorn
 from privee.defenses import defense
 from privee.gateway.demo import World
 from privee.gateway.http.server import make_app
-from privee.gateway.ledger.ledger import Ask, Ledger
+from privee.gateway.ledger.ledger import ChargeRequest, Ledger
 from privee.gateway.service import open_service
 from privee.gateway.settings import GatewaySettings
 
@@ -53,7 +53,7 @@ class Local:
         return self.service.keys.create(name, role, ["*"], actor="test").text
 
     def charge(self, *entities: str) -> None:
-        self.service.ledger.charge(Ask(entities, self.service.inference.price, "0a1b2c3d", uuid4().hex))
+        self.service.ledger.charge(ChargeRequest(entities, self.service.inference.price, "0a1b2c3d", uuid4().hex))
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import privee
-from privee.attacks import AttackerView, WhiteBox, from_federation
+from privee.attacks import AttackerView, WhiteBox, white_box_of
 from privee.attacks.metrics import feature_mse, mean_guess, regression_guess, uniform_guess
 from privee.vfl import JointModel, TrainingSettings, make_models, train
 
@@ -44,7 +44,7 @@ def test_the_white_box_is_the_trained_model(kind, shapes):
     }
     named = dict(zip(columns, shapes, strict=True))
     joint = JointModel(columns, np.zeros(5, dtype=int), *make_models(kind, named, 3, 0))
-    model = from_federation(joint)
+    model = white_box_of(joint)
     own, unknown = (torch.from_numpy(part.reshape(5, -1)).double() for part in columns.values())
     logits = model.logits(own, unknown.requires_grad_())
     assert logits.dtype == torch.float64
@@ -63,7 +63,7 @@ def marked_view(leak: str | None = None) -> tuple[AttackerView, np.ndarray]:
     for learner in joint.learners.values():
         learner.model.double()
     train(joint.coordinator, joint.learners, torch.arange(40), TrainingSettings(epochs=2, batch_size=20))
-    model = from_federation(joint)
+    model = white_box_of(joint)
     own, truth = torch.from_numpy(columns["active"]), np.concatenate([columns["shop"], columns["clinic"]], axis=1)
     defense = privee.PriveeU(rho=0.1)
     releases = torch.from_numpy(defense.release(model.scores(own, torch.from_numpy(truth)).numpy()))[None]

@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from privee.defenses.secret_keys import read_key
-from privee.gateway.ledger.ledger import Ask, Ledger, Limits, Price
+from privee.gateway.ledger.ledger import ChargeRequest, Ledger, Limits, Price
 
 ENTITY = "customer 4711"
 ACTOR = f"cli:{pwd.getpwuid(os.getuid()).pw_name}"
@@ -23,7 +23,7 @@ ACTOR = f"cli:{pwd.getpwuid(os.getuid()).pw_name}"
 def charge(times: int = 3, epsilon: float = 0.5) -> None:
     with Ledger.open("sqlite:///ledger.db", read_key("ledger.key"), limits=Limits()) as opened:
         for number in range(times):
-            opened.charge(Ask([ENTITY], Price.of_epsilon(epsilon), "0" * 8, f"{time.time_ns():x}{number}"))
+            opened.charge(ChargeRequest([ENTITY], Price.of_epsilon(epsilon), "0" * 8, f"{time.time_ns():x}{number}"))
 
 
 def tamper(statement: str) -> None:
@@ -257,7 +257,7 @@ def test_many_are_reset_from_a_file_or_by_key(privee, good, told):
     good("ledger", "init")
     made = told("keys", "create", "shop", "--role", "consumer", "--scope", "*", "--quota-share", 1)
     with Ledger.open("sqlite:///ledger.db", read_key("ledger.key"), limits=Limits()) as opened:
-        opened.charge(Ask(["a", "b", "c d"], Price(), made["id"], "first"))
+        opened.charge(ChargeRequest(["a", "b", "c d"], Price(), made["id"], "first"))
     out = good("ledger", "reset", "--file", "-", "--reason", "consents renewed", given="a\nc d\n\n")
     assert out == "2 entities start anew.\n"
     assert [told("ledger", "show", "--entity", name)["releases"] for name in ("a", "b", "c d")] == [0, 1, 0]

@@ -13,7 +13,7 @@ from privee.defenses.secret_keys import new_key
 from privee.errors import PriveeError
 from privee.gateway.budget.price import Price
 from privee.gateway.demo import PARTIES, World
-from privee.gateway.ledger.ledger import Ask, Ledger, RefusedError
+from privee.gateway.ledger.ledger import ChargeRequest, Ledger, RefusedError
 from privee.gateway.ledger.limits import Limits
 from tests._support.gateway_world import DEFENSE
 from tests._support.ledger_cases import allow
@@ -28,7 +28,7 @@ def small(tmp_path):
     path = tmp_path / "own.db"
     Ledger.create(f"sqlite:///{path}", key.read_bytes())
     with Ledger.open(f"sqlite:///{path}", key.read_bytes(), limits=Limits()) as ledger:
-        ledger.charge(Ask([str(number) for number in range(400)], Price(), "test", "first"))
+        ledger.charge(ChargeRequest([str(number) for number in range(400)], Price(), "test", "first"))
     return path, key
 
 
@@ -109,7 +109,7 @@ def test_whichever_page_is_overwritten_no_count_is_lost(small):
             with Ledger.open(f"sqlite:///{path}", key.read_bytes(), limits=allow(releases=1)) as ledger:
                 assert {ledger.spent(str(number)).lifetime_releases for number in range(400)} == {1}
                 with pytest.raises(RefusedError):
-                    ledger.charge(Ask(["7"], Price(), "test", "second"))
+                    ledger.charge(ChargeRequest(["7"], Price(), "test", "second"))
         except PriveeError:
             refused += 1
     assert refused > 10

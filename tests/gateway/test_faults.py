@@ -13,8 +13,8 @@ from benchmarks._shared.gateway_load import Crowd, counted, crashes, received
 from privee.defenses.secret_keys import new_key
 from privee.errors import PriveeError
 from privee.gateway.budget.price import Price
-from privee.gateway.ledger.clock import SteadyClock
-from privee.gateway.ledger.ledger import Ask, Ledger
+from privee.gateway.ledger.clock import MonotonicClock
+from privee.gateway.ledger.ledger import ChargeRequest, Ledger
 from privee.gateway.ledger.limits import Limits
 from privee.processes import ServerProcess
 from tests._support.gateway_world import DEFENSE, gateway_world, infer
@@ -209,9 +209,9 @@ def test_a_full_disk_releases_nothing_until_there_is_room(world, consumer):
 
 def spend(url: str, key: bytes, entity: str, *, times: int, shifted: float) -> None:
     """What a gateway whose clock was off by this much would have counted."""
-    with Ledger.open(url, key, limits=Limits(), clock=SteadyClock(wall=lambda: time.time() + shifted)) as ledger:
+    with Ledger.open(url, key, limits=Limits(), clock=MonotonicClock(wall=lambda: time.time() + shifted)) as ledger:
         for _ in range(times):
-            ledger.charge(Ask([entity], Price(), "test", new_key().hex()[:32]))
+            ledger.charge(ChargeRequest([entity], Price(), "test", new_key().hex()[:32]))
 
 
 def test_a_clock_moved_back_frees_nothing_and_a_ledger_that_is_gone_is_not_replaced(world, new_ledger):

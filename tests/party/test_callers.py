@@ -116,7 +116,7 @@ def test_a_party_takes_neither_calls_nor_memory_from_the_coordinator(world):
         held.open(HELD)
         for thread in threads:
             thread.start()
-        found = failures(world.channel({"bank": bank.address}, patience=PartyTimeouts(deadline=10)), 2)
+        found = failures(world.channel({"bank": bank.address}, timeouts=PartyTimeouts(deadline=10)), 2)
         for thread in threads:
             thread.join(30)
         assert set(found) == {"answered"}

@@ -135,7 +135,7 @@ def test_a_party_that_hangs_from_the_start(world):
     """It takes connections, and never says a word."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
-        channel = world.channel({"bank": address}, patience=PartyTimeouts(deadline=0.5))
+        channel = world.channel({"bank": address}, timeouts=PartyTimeouts(deadline=0.5))
         error, seconds = failure(channel, [person(1)])
     assert (error.party, error.kind) == ("bank", "deadline")
     assert seconds < 0.5 + SLACK

@@ -23,7 +23,7 @@ def parts(parties: int, rows: int = 60, width: int = 3, seed: int = 0) -> tuple[
     return columns, total.argmax(axis=1)
 
 
-def federation(kind: str, parties: int, seed: int = 0, **more) -> JointModel:
+def joint_model(kind: str, parties: int, seed: int = 0, **more) -> JointModel:
     columns, labels = parts(parties)
     bottoms, top = make_models(kind, {name: x.shape[1:] for name, x in columns.items()}, CLASSES, seed)
     return JointModel(columns, labels, {k: m.double() for k, m in bottoms.items()}, top.double(), **more)
@@ -86,7 +86,7 @@ def secrets_of(joint: JointModel) -> list[np.ndarray]:
 @pytest.mark.parametrize("parties", [2, 4])
 def test_no_feature_label_or_parameter_crosses(kind, parties):
     seen = Recorder()
-    joint = federation(kind, parties, tap=seen)
+    joint = joint_model(kind, parties, tap=seen)
     secrets = secrets_of(joint)
     for learner in joint.learners.values():
         learner.start(1e-2)
@@ -142,7 +142,7 @@ def test_labels_cross_only_as_gradients_at_the_logits():
 @pytest.mark.parametrize("parties", [2, 3, 5])
 def test_joint_training_is_plain_training(kind, parties):
     """One module with one Adam, trained the usual way on the same batches, ends with the same weights."""
-    joint, plain = federation(kind, parties), federation(kind, parties)
+    joint, plain = joint_model(kind, parties), joint_model(kind, parties)
     bottoms = [p.learner.model.train() for p in plain.parties]
     top = plain.coordinator.learner.model.train()
     whole = nn.ModuleList([*bottoms, top])
@@ -158,7 +158,7 @@ def test_joint_training_is_plain_training(kind, parties):
 
 
 def test_scores_are_softmax_of_the_joint_logits_and_take_a_defense():
-    joint = federation("mlp", 3)
+    joint = joint_model("mlp", 3)
     scores = joint.scores()
     assert scores.shape == (60, CLASSES)
     assert scores.sum(axis=1) == pytest.approx(1, abs=1e-5)
@@ -168,7 +168,7 @@ def test_scores_are_softmax_of_the_joint_logits_and_take_a_defense():
 
 
 def test_training_learns():
-    joint = federation("mlp", 2)
+    joint = joint_model("mlp", 2)
     before = joint.coordinator.evaluate(torch.arange(60)).accuracy
     run(joint, epochs=80, batch_size=16, learning_rate=1e-2)
     assert joint.coordinator.evaluate(torch.arange(60)).accuracy > max(0.9, before)
@@ -185,7 +185,7 @@ def test_own_modules_work_through_the_same_interface():
 
 
 def test_twenty_five_parties():
-    joint = federation("mlp", 25)
+    joint = joint_model("mlp", 25)
     run(joint, epochs=1, batch_size=30)
     assert joint.scores().shape == (60, CLASSES)
 
@@ -214,9 +214,9 @@ def test_architectures_have_the_papers_shapes():
 
 def test_seeds_decide_everything():
     settings = {"epochs": 2, "batch_size": 16}
-    first = run(federation("mlp", 2, seed=3), seed=3, **settings)
-    assert same(first, run(federation("mlp", 2, seed=3), seed=3, **settings))
-    assert not same(first, run(federation("mlp", 2, seed=4), seed=4, **settings))
+    first = run(joint_model("mlp", 2, seed=3), seed=3, **settings)
+    assert same(first, run(joint_model("mlp", 2, seed=3), seed=3, **settings))
+    assert not same(first, run(joint_model("mlp", 2, seed=4), seed=4, **settings))
 
 
 def test_a_roles_weights_depend_on_seed_and_role_alone():
@@ -237,7 +237,7 @@ def test_early_stopping_returns_to_the_best_epoch():
         def log(self, record) -> None:
             self.losses.append(record["validation_loss"])
 
-    joint, watch = federation("mlp", 2), Watch()
+    joint, watch = joint_model("mlp", 2), Watch()
     settings = TrainingSettings(epochs=300, batch_size=8, learning_rate=0.05, patience=3, validation_share=0.3)
     progress = train(joint.coordinator, joint.learners, torch.arange(60), settings, keeper=watch)
     assert progress.stopped

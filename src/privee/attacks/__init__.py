@@ -14,7 +14,7 @@ from privee.attacks.registry import attack, known_attacks, paper_attack, registe
 from privee.attacks.repeated_query import RepeatedQuery
 from privee.attacks.view import AttackerView, Auxiliary
 from privee.attacks.watch import Watch
-from privee.attacks.white_box import WhiteBox, from_federation
+from privee.attacks.white_box import WhiteBox, white_box_of
 
 __all__ = [
     "Attack",
@@ -32,8 +32,8 @@ __all__ = [
     "Watch",
     "WhiteBox",
     "attack",
-    "from_federation",
     "known_attacks",
     "paper_attack",
     "register",
+    "white_box_of",
 ]

@@ -81,7 +81,7 @@ class WhiteBox:
         return unknown.grad is not None
 
 
-def from_federation(joint: JointModel) -> WhiteBox:
+def white_box_of(joint: JointModel) -> WhiteBox:
     """A white box of a trained joint model, in double precision; the active party is the attacker.
 
     Convolutions stay in single precision, in which they were trained: in double they take twice as long.

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from privee.attacks import from_federation
+from privee.attacks import white_box_of
 from privee.attacks.own_model import Outputs, Scaling, from_callable
 from privee.audit.subject import Subject
 from privee.data.datasets import load_dataset
@@ -35,10 +35,10 @@ def subject_from_run(path: Path, files: Mapping[str, Path] | None = None, data_d
 
     A run on the parties' own tables needs new tables; their records serve for both, in two disjoint parts.
     """
-    federation, data = open_run(path, files, data_dir)
+    trained, data = open_run(path, files, data_dir)
     config = RunFolder.open(path).config
     what = config["data"].get("dataset", path.name)
-    return _subject(f"{what}, {config['model']}", config["model"], federation, data)
+    return _subject(f"{what}, {config['model']}", config["model"], trained, data)
 
 
 def subject_from_dataset(
@@ -123,8 +123,8 @@ def subject_from_entry(entry: str) -> Subject:
     return subject_from_arrays(**{"name": entry, **parts})
 
 
-def _subject(name: str, model: str, federation: JointModel, data: JointData) -> Subject:
-    joint = from_federation(federation)
+def _subject(name: str, model: str, trained: JointModel, data: JointData) -> Subject:
+    joint = white_box_of(trained)
     columns = np.concatenate([values.reshape(len(values), -1) for values in data.columns.values()], axis=1)
     known = f"{joint.own_columns} of {columns.shape[1]} columns known"
     rows = data.test if len(data.train) == 0 else data.train

@@ -177,14 +177,14 @@ def run(
     from privee.federation.kits.start import local_kits, parts_of
 
     opened = Project.open(project)
-    patience = JobTimeouts(sites=wait, attempts=attempts)
+    timeouts = JobTimeouts(sites=wait, attempts=attempts)
     parts = parts_of(opened) if local else None
     if local:
         stop_in_order()
     with local_kits(opened) if local else contextlib.nullcontext():
 
         def work(told: Callable[[Mapping[str, Any]], None]) -> TrainingOutcome:
-            return run_project(opened, run, patience=patience, parts=parts, on_state=told)
+            return run_project(opened, run, timeouts=timeouts, parts=parts, on_state=told)
 
         show_outcome(_followed("training", work), as_json)
 

@@ -48,7 +48,7 @@ class CoordinatorModel:
     def scores(self, embeddings: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float64]:
         """Class confidences in double precision: float32 scores of confident models are mostly ties at 0 and 1.
 
-        An entity's are the same to the last bit in any company, as its embeddings are: see `steady`.
+        An entity's are the same to the last bit in any company, as its embeddings are: see `batch_invariant`.
         """
         parts = [embeddings[party] for party in self.parties]
         widths = tuple(part.shape[1] for part in parts)

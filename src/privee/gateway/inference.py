@@ -15,7 +15,7 @@ from privee.defenses import Defense, Repeatable
 from privee.gateway.channel.party_channel import PartyChannel
 from privee.gateway.coordinator_model import CoordinatorModel
 from privee.gateway.ledger.group_commit import GroupCommit
-from privee.gateway.ledger.ledger import Ask, ChargeQuote, Ledger, Price, Receipt, RefusedError
+from privee.gateway.ledger.ledger import ChargeQuote, ChargeRequest, Ledger, Price, Receipt, RefusedError
 from privee.scores.forms import Floats
 
 MOST_SPENT = 10_000
@@ -63,10 +63,10 @@ class Inference:
         """
         release_id = secrets.token_hex(16)
         if self.counter and self._worth_asking(query.entities, key_id):
-            await self._refuse_early(self.counter, Ask(query.entities, self.price, key_id, release_id))
+            await self._refuse_early(self.counter, ChargeRequest(query.entities, self.price, key_id, release_id))
         embeddings = await self.channel.embeddings(query.entities, query.columns)
         scores = self.model.scores(embeddings)
-        ask = Ask(query.entities, self.price, key_id, release_id)
+        ask = ChargeRequest(query.entities, self.price, key_id, release_id)
         try:
             release = await self._release(scores, query)
         except Exception:
@@ -79,7 +79,7 @@ class Inference:
         receipt = await self._charge(ask)
         return Answer(release, release_id, receipt.remaining, receipt.charged)
 
-    async def _charge(self, ask: Ask) -> Receipt:
+    async def _charge(self, ask: ChargeRequest) -> Receipt:
         if self.counter is None:
             return Receipt(ask.release_id, 0, None)
         try:
@@ -107,7 +107,7 @@ class Inference:
             self._spent.clear()
         self._spent.update([entities[place] for place in refusal.positions] or [key_id])
 
-    async def _refuse_early(self, counter: GroupCommit, ask: Ask) -> None:
+    async def _refuse_early(self, counter: GroupCommit, ask: ChargeRequest) -> None:
         """Spare the parties what will be refused. Whether it fits is decided by the charge, once all is ready."""
         if (await self.quote(ask.entities, ask.key_id)).allowed:
             self._spent.difference_update([*ask.entities, ask.key_id])

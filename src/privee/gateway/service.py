@@ -78,7 +78,7 @@ class Service:
         channel = PartyChannel(
             {name: self.settings.parties[name] for name in self.model.parties},  # the active party first
             self._tls,
-            patience=PartyTimeouts(deadline=self.settings.deadline),
+            timeouts=PartyTimeouts(deadline=self.settings.deadline),
             max_batch=self.settings.max_entities,
             expected_weights=self.model.weights,
         )

@@ -72,18 +72,18 @@ def train_run(
     path: Path, data: JointData, model: str, settings: TrainingSettings, *, on_step: OnStep = lambda *_: None
 ) -> TrainingOutcome:
     """Train a joint model into a run folder; an interrupted run with the same settings goes on where it stopped."""
-    federation = _federation(data, model, settings.seed)
+    joint = _joint_model(data, model, settings.seed)
     run = RunFolder.create(path, _config(data, model, settings))
     for party, files in data.private.items():
         write_private(run.part(party), files)
     for party, about in party_files(run.config, data.shapes).items():
         write_json(run.part(party) / PARTY, about)
     progress = train(
-        federation.coordinator, federation.learners, torch.from_numpy(data.train), settings, keeper=run, on_step=on_step
+        joint.coordinator, joint.learners, torch.from_numpy(data.train), settings, keeper=run, on_step=on_step
     )
-    reports = [federation.coordinator.evaluate(torch.from_numpy(rows)) for rows in (data.train, data.test)]
+    reports = [joint.coordinator.evaluate(torch.from_numpy(rows)) for rows in (data.train, data.test)]
     run.log({"epoch": progress.epoch, "final": True, "train": _plain(reports[0]), "test": _plain(reports[1])})
-    run.finish(federation.learners)
+    run.finish(joint.learners)
     return TrainingOutcome(str(path), progress.epoch, *reports)
 
 
@@ -103,9 +103,9 @@ def open_run(
         if not files:
             raise PriveeError(f"{path} was trained on the parties' own tables; name new ones with --party NAME=FILE")
         data = new_rows(files, config["data"], {name: _private(run, name) for name in config["parties"]})
-    federation = _federation(data, config["model"], config["training"]["seed"])
-    run.load_weights(federation.learners)
-    return federation, data
+    joint = _joint_model(data, config["model"], config["training"]["seed"])
+    run.load_weights(joint.learners)
+    return joint, data
 
 
 def party_files(config: Mapping[str, Any], shapes: Mapping[str, Sequence[int]]) -> dict[str, dict[str, Any]]:
@@ -153,7 +153,7 @@ def _saved_shapes(run: RunFolder) -> dict[str, tuple[int, ...]]:
     return {name: (len(Preprocessing.from_dict(one).feature_names),) for name, one in saved.items()}
 
 
-def _federation(data: JointData, model: str, seed: int) -> JointModel:
+def _joint_model(data: JointData, model: str, seed: int) -> JointModel:
     bottoms, top = make_models(model, data.shapes, len(data.class_names), seed)
     return JointModel(data.columns, data.labels, bottoms, top)
 
@@ -194,9 +194,9 @@ def predict(
     progress: Progress = lambda done, size: None,
 ) -> dict[str, Any]:
     """Write the releases of a run's predictions to a file and return a summary."""
-    federation, data = open_run(run, files, data_dir)
+    joint, data = open_run(run, files, data_dir)
     rows = np.concatenate([data.train, data.test]) if which == "all" else getattr(data, which)
-    scores = federation.scores(torch.from_numpy(rows), progress=progress)
+    scores = joint.scores(torch.from_numpy(rows), progress=progress)
     release = defense.release(scores, draws=draws)
     formulas = save_scores(
         target, release, names=_names(data), ids=_ids(data, rows), force=force, spreadsheet=spreadsheet

@@ -91,8 +91,8 @@ def _accuracy(trial: optuna.Trial, data: JointData, model: str, epochs: int, see
         patience=epochs,
     )
     bottoms, top = make_models(model, data.shapes, len(data.class_names), seed)
-    federation = JointModel(data.columns, data.labels, bottoms, top)
+    joint = JointModel(data.columns, data.labels, bottoms, top)
     rows = torch.from_numpy(data.train)
-    train(federation.coordinator, federation.learners, rows, settings)
+    train(joint.coordinator, joint.learners, rows, settings)
     _, held = split_validation(rows, settings)
-    return federation.coordinator.evaluate(held).accuracy
+    return joint.coordinator.evaluate(held).accuracy

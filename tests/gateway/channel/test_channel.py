@@ -183,7 +183,7 @@ def test_a_party_that_hangs_and_goes_on(world):
         assert health["passive-1"].seconds < 0.6 + SLACK
         return first, await channel.embeddings(["1"])
 
-    first, second = using(world.channel(world.digits(), patience=PartyTimeouts(deadline=0.6)), work)
+    first, second = using(world.channel(world.digits(), timeouts=PartyTimeouts(deadline=0.6)), work)
     assert np.array_equal(first["passive-1"], second["passive-1"])
 
 

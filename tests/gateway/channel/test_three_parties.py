@@ -109,7 +109,7 @@ def test_a_party_that_hangs_is_named_and_takes_nothing_from_the_next_request(wor
         assert {name: health[name].reachable for name in PARTIES} == {"bank": True, "shop": False, "insurer": True}
         return first, await channel.embeddings(SOME)
 
-    first, second = using(world.channel(addresses(world), patience=PartyTimeouts(deadline=0.8)), work)
+    first, second = using(world.channel(addresses(world), timeouts=PartyTimeouts(deadline=0.8)), work)
     assert all(np.array_equal(first[name], second[name]) for name in PARTIES)
 
 
@@ -208,7 +208,7 @@ def test_a_party_that_lies_is_named_and_the_others_go_on(world, liar, how):
         assert {(type(answer), str(answer), answer.party) for answer in answers} == {(PartyError, words, "insurer")}
         return first, await channel.embeddings(SOME)
 
-    channel = world.channel(addresses(world, insurer=liar.address), patience=PartyTimeouts(deadline=10))
+    channel = world.channel(addresses(world, insurer=liar.address), timeouts=PartyTimeouts(deadline=10))
     first, second = using(channel, work)
     assert all(np.array_equal(first[name], second[name]) for name in PARTIES)
 

@@ -33,7 +33,7 @@ with Ledger.open(sys.argv[1], b"k" * 32, limits=Limits((Releases(1),), window=36
             print("valid" if keys.find(given) else "gone", flush=True)
         else:
             try:
-                ledger.charge(Ask([what], Price(), given, uuid4().hex))
+                ledger.charge(ChargeRequest([what], Price(), given, uuid4().hex))
                 print("released", flush=True)
             except RefusedError as refused:
                 print(refused.code, flush=True)

@@ -107,7 +107,7 @@ from privee.gateway.ledger.ledger import *
 url, path = sys.argv[1:]
 ledger, good, failed, words = Ledger.open(url, b"k" * 32, limits=Limits()), 0, 0, ""
 def charge():
-    ledger.charge(Ask([f"e{number}" for number in range(40)], Price(), "key", uuid4().hex))
+    ledger.charge(ChargeRequest([f"e{number}" for number in range(40)], Price(), "key", uuid4().hex))
 charge()
 resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(path + "-wal") + 100_000, -1))
 while failed < 3:

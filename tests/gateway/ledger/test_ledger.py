@@ -13,7 +13,7 @@ from privee.gateway.budget.total_epsilon_advanced import TotalEpsilonAdvanced
 from privee.gateway.ledger import audit_chain, connections
 from privee.gateway.ledger.charge_sql import Counting
 from privee.gateway.ledger.database import connect
-from privee.gateway.ledger.ledger import Ask, Ledger, Limits, Price, Receipt, RefusedError
+from privee.gateway.ledger.ledger import ChargeRequest, Ledger, Limits, Price, Receipt, RefusedError
 from privee.gateway.ledger.limits import fits, limits_for
 from privee.theory import composed_epsilon
 from tests._support.ledger_cases import KEY, ONE, Time, allow, ask, releases
@@ -110,15 +110,15 @@ def test_a_release_id_is_used_once(ledger):
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: Ask("abc", ONE, "key", "id"),
-        lambda: Ask(["a", 7], ONE, "key", "id"),
-        lambda: Ask(["a", "\ud800"], ONE, "key", "id"),
-        lambda: Ask(["a"], Price(releases=-1), "key", "id"),
-        lambda: Ask(["a"], Price(releases=1.5), "key", "id"),
-        lambda: Ask(["a"], ONE, "key", "i" * 33),
-        lambda: Ask(["a"], ONE, "k\x00", "id"),
-        lambda: Ask(["a"], ONE, "key", "id", [b"short"]),
-        lambda: Ask(["a", "b"], ONE, "key", "id", [b"x" * 32]),
+        lambda: ChargeRequest("abc", ONE, "key", "id"),
+        lambda: ChargeRequest(["a", 7], ONE, "key", "id"),
+        lambda: ChargeRequest(["a", "\ud800"], ONE, "key", "id"),
+        lambda: ChargeRequest(["a"], Price(releases=-1), "key", "id"),
+        lambda: ChargeRequest(["a"], Price(releases=1.5), "key", "id"),
+        lambda: ChargeRequest(["a"], ONE, "key", "i" * 33),
+        lambda: ChargeRequest(["a"], ONE, "k\x00", "id"),
+        lambda: ChargeRequest(["a"], ONE, "key", "id", [b"short"]),
+        lambda: ChargeRequest(["a", "b"], ONE, "key", "id", [b"x" * 32]),
     ],
 )
 def test_asks_that_make_no_sense_are_refused(wrong):

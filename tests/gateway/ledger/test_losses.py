@@ -24,7 +24,7 @@ from privee.gateway.ledger.ledger import *
 ledger = Ledger.open(sys.argv[1], b"k" * 32, limits=Limits())
 for line in sys.stdin:
     try:
-        ledger.charge(Ask(["a", "b"], Price(), "key", uuid4().hex))
+        ledger.charge(ChargeRequest(["a", "b"], Price(), "key", uuid4().hex))
         print("released", flush=True)
     except LedgerUnavailableError as error:
         print(error, flush=True)

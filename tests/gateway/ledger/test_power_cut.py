@@ -24,7 +24,7 @@ receipts = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT)
 with Ledger.open(sys.argv[1], b"k" * 32, limits=Limits()) as ledger:
     for number in range({RECEIPTS}):
         losses.CHECKPOINT_SECONDS = 0.0 if number == 3 else 100.0
-        ledger.charge(Ask(["a", f"b{{number}}"], Price(), "key", uuid4().hex))
+        ledger.charge(ChargeRequest(["a", f"b{{number}}"], Price(), "key", uuid4().hex))
         os.write(receipts, b"x")
 """
 CALL = re.compile(rb'\d+ +(\w+)\(\d+<([^>]*)>(?:, "([^"]*)", \d+, (\d+)|, "[^"]*", \d+|, (\d+))?\) += \d+')

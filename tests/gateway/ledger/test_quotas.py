@@ -176,7 +176,7 @@ ledger, good = Ledger.open(sys.argv[1], b"k" * 32, limits=Limits((Releases(20),)
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(40):
-    asks = [Ask([entity], Price(), sys.argv[2], uuid4().hex) for entity in ("x", f"{sys.argv[3]}-{number}")]
+    asks = [ChargeRequest([entity], Price(), sys.argv[2], uuid4().hex) for entity in ("x", f"{sys.argv[3]}-{number}")]
     good += sum(isinstance(one, Receipt) for one in ledger.charge_many(asks))
 print(good)
 """

@@ -134,7 +134,7 @@ ledger, good = Ledger.open(sys.argv[1], b"k" * 32, limits=Limits((Releases(50),)
 def hammer():
     try:
         while True:
-            good.append(ledger.charge(Ask(["other", "a"], Price(), "key", uuid4().hex)))
+            good.append(ledger.charge(ChargeRequest(["other", "a"], Price(), "key", uuid4().hex)))
     except RefusedError:
         pass
 print("ready", flush=True)
@@ -182,7 +182,7 @@ for turn in range(20):
         ledger = Ledger.open(sys.argv[1], b"k" * 32, limits=Limits())
         os.write(writes, b"x")
         while True:
-            asks = [Ask([f"a{turn}", f"b{turn}"], Price(), "key", uuid4().hex) for _ in range(turn % 3 + 1)]
+            asks = [ChargeRequest([f"a{turn}", f"b{turn}"], Price(), "key", uuid4().hex) for _ in range(turn % 3 + 1)]
             for receipt in ledger.charge_many(asks):
                 os.write(1, f"{turn} {receipt.charged}\\n".encode())
     os.read(reads, 1)

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from privee.gateway.budget.price import Price
-from privee.gateway.ledger.ledger import Ask
+from privee.gateway.ledger.ledger import ChargeRequest
 from privee.gateway.ui.examples import EXAMPLES
 from tests._support.local_gateway import Local, text_of, visitor
 
@@ -38,7 +38,7 @@ def test_at_first_the_page_says_what_will_be_there(local):
 def test_the_page_counts_what_the_ledger_counts(local):
     for entities in (["17"], ["17", "42"]):
         local.charge(*entities)
-    local.service.ledger.refuse(Ask(["17"], Price(), "0a1b2c3d", uuid4().hex))
+    local.service.ledger.refuse(ChargeRequest(["17"], Price(), "0a1b2c3d", uuid4().hex))
     with visitor(local.url, local.key()) as client:
         page = client.get("/ui").text
         shown = text_of(page)

@@ -40,36 +40,36 @@ class CoordinatorController(Controller):  # type: ignore[misc]  # NVFlare has no
     def __init__(self, job: str) -> None:
         super().__init__()
         self._job = JobSettings.from_dict(json.loads(job))
-        self._board: JobStatus | None = None
+        self._job_status: JobStatus | None = None
 
     def start_controller(self, fl_ctx: FLContext) -> None:
         """Get ready to be asked for progress."""
         be_prompt()
         folder = _folder(fl_ctx)
-        self._board = JobStatus(folder / f"{self._job.run}.progress.json")
+        self._job_status = JobStatus(folder / f"{self._job.run}.progress.json")
         engine = fl_ctx.get_engine()
         refuse_transit(engine.get_cell().core_cell)
         engine.register_app_command(PROGRESS, self._progress)
 
     def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
         """The whole job; a failure becomes the job's own."""
-        board = self._board or JobStatus(_folder(fl_ctx) / f"{self._job.run}.progress.json")
+        status = self._job_status or JobStatus(_folder(fl_ctx) / f"{self._job.run}.progress.json")
         try:
-            outcome = self._run(board, abort_signal, fl_ctx)
-            board.outcome(outcome)
-            _hand_over(_folder(fl_ctx) / self._job.run, board, fl_ctx)
+            outcome = self._run(status, abort_signal, fl_ctx)
+            status.outcome(outcome)
+            _hand_over(_folder(fl_ctx) / self._job.run, status, fl_ctx)
         except (PriveeError, OSError) as error:
-            self._give_up(error, board, fl_ctx)
+            self._give_up(error, status, fl_ctx)
         except Exception as error:  # a bug, or a site that sends what no site would
             self.log_exception(fl_ctx, "the coordinator failed")
-            self._give_up(PriveeError(f"the coordinator failed with {type(error).__name__}"), board, fl_ctx)
+            self._give_up(PriveeError(f"the coordinator failed with {type(error).__name__}"), status, fl_ctx)
 
-    def _give_up(self, error: Exception, board: JobStatus, fl_ctx: FLContext) -> None:
-        board.failure(error)
-        _hand_over(None, board, fl_ctx)
+    def _give_up(self, error: Exception, status: JobStatus, fl_ctx: FLContext) -> None:
+        status.failure(error)
+        _hand_over(None, status, fl_ctx)
         self.system_panic(str(error), fl_ctx)
 
-    def _run(self, board: JobStatus, abort_signal: Signal, fl_ctx: FLContext) -> dict[str, Any]:
+    def _run(self, status: JobStatus, abort_signal: Signal, fl_ctx: FLContext) -> dict[str, Any]:
         engine, job = fl_ctx.get_engine(), self._job
         clients = {client.name: client.get_fqcn() for client in engine.get_clients()}
         missing = [site for site in job.parties if site not in clients]
@@ -79,20 +79,22 @@ class CoordinatorController(Controller):  # type: ignore[misc]  # NVFlare has no
         post = CellPost(engine.get_cell().core_cell, places, fl_ctx.get_job_id(), abort_signal)
         try:
             post.wait_ready(job.start_seconds)
-            exchange = Exchange(post, session_of(fl_ctx.get_job_id()), patience=job.answer_seconds, packing=job.packing)
+            exchange = Exchange(
+                post, session_of(fl_ctx.get_job_id()), step_seconds=job.answer_seconds, packing=job.packing
+            )
 
             def on_step(*place: int) -> None:
-                board.step(*place)
+                status.step(*place)
                 exchange.cost.step()
 
-            found = coordinate(job, exchange, _folder(fl_ctx), on_phase=board.phase, on_step=on_step)
+            found = coordinate(job, exchange, _folder(fl_ctx), on_phase=status.phase, on_step=on_step)
             write_json(_folder(fl_ctx) / job.run / "line.json", exchange.cost.as_dict())
             return found.as_dict()
         finally:
             post.close()
 
     def _progress(self, topic: str, data: Any, fl_ctx: FLContext) -> dict[str, Any]:
-        return self._board.read() if self._board else {}
+        return self._job_status.read() if self._job_status else {}
 
     def stop_controller(self, fl_ctx: FLContext) -> None:
         """Nothing is left open."""
@@ -110,13 +112,13 @@ def _folder(fl_ctx: FLContext) -> Path:
     return SiteSettings.read(local, COORDINATOR, kit / RESULT).folder
 
 
-def _hand_over(run: Path | None, board: JobStatus, fl_ctx: FLContext) -> None:
+def _hand_over(run: Path | None, status: JobStatus, fl_ctx: FLContext) -> None:
     """Put the coordinator's part into the job's own folder, which the admin can download."""
     workspace: Workspace = fl_ctx.get_prop(FLContextKey.WORKSPACE_OBJECT)
     target = Path(workspace.get_run_dir(fl_ctx.get_job_id())) / RESULT
     if run is not None:
         shutil.copytree(run, target / "run", dirs_exist_ok=True)
-    write_json(target / "outcome.json", board.read())
+    write_json(target / "outcome.json", status.read())
 
 
 EVERY = 0.5

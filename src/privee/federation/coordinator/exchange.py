@@ -32,14 +32,16 @@ class Exchange:
     Args:
         post: what carries the bytes.
         session: 16 bytes that belong to this job alone.
-        patience: seconds a site may take for a training step before the job ends.
+        step_seconds: seconds a site may take for a training step before the job ends.
 
     Attributes:
         fitting: once the run's sizes are known, what replies to training steps must look like.
     """
 
-    def __init__(self, post: Post, session: bytes, *, patience: float = 30.0, packing: Packing = Packing.EXACT) -> None:
-        self._post, self._session, self._patience, self._packing = post, session, patience, packing
+    def __init__(
+        self, post: Post, session: bytes, *, step_seconds: float = 30.0, packing: Packing = Packing.EXACT
+    ) -> None:
+        self._post, self._session, self._step_seconds, self._packing = post, session, step_seconds, packing
         self._steps: dict[str, int] = {}
         self.cost = Cost()
         self.fitting: ReplyChecks | None = None
@@ -47,7 +49,7 @@ class Exchange:
     def ask(self, requests: Mapping[str, Message]) -> dict[str, Message]:
         """Send each named site its message and return their replies."""
         replies: dict[str, Message] = {}
-        for site, reply in self.talk(requests, self._patience).items():
+        for site, reply in self.talk(requests, self._step_seconds).items():
             if isinstance(reply, Note | SiteFailure):
                 raise SiteError(f"site {site} answered a training step with a note")
             if self.fitting is not None:

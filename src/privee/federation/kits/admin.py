@@ -44,7 +44,7 @@ class Admin:
         return str(self._quietly(self._session.submit_job, str(job.resolve())))
 
     def progress(self, job_id: str) -> dict[str, Any]:
-        """The coordinator's board; empty while nobody answers."""
+        """How far the coordinator is; empty while nobody answers."""
         try:
             return dict(self._quietly(self._session.do_app_command, job_id, PROGRESS, {}) or {})
         except Exception:  # not running yet, or not any more; NVFlare has a class for each

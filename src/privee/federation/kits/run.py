@@ -47,7 +47,7 @@ def run_project(
     project: Project,
     out: Path,
     *,
-    patience: JobTimeouts | None = None,
+    timeouts: JobTimeouts | None = None,
     parts: Mapping[str, Path] | None = None,
     on_state: OnState = lambda state: None,
 ) -> TrainingOutcome:
@@ -59,7 +59,7 @@ def run_project(
     Args:
         project: its admin kit is used.
         out: the run folder: the coordinator's part, and the sites' parts if they are at hand.
-        patience: how long to wait for sites.
+        timeouts: how long to wait for sites.
         parts: where each site keeps its runs, if that is this machine.
         on_state: told how far it is.
     """
@@ -68,26 +68,26 @@ def run_project(
         raise PriveeError(f"the run's name {out.name!r} may have letters, digits, '-' and '_' only")
     job = dataclasses.replace(project.job, run=out.name)
     write_job(project.folder / "job", job)
-    patience = patience or JobTimeouts()
+    timeouts = timeouts or JobTimeouts()
 
     def waiting() -> None:
         on_state({"phase": "waiting for the server"})
 
-    with admin_of(project, patience.sites, waiting) as admin, tempfile.TemporaryDirectory(prefix="privee-") as name:
-        state, found = _attempts(admin, project, job, patience, Path(name), on_state)
+    with admin_of(project, timeouts.sites, waiting) as admin, tempfile.TemporaryDirectory(prefix="privee-") as name:
+        state, found = _attempts(admin, project, job, timeouts, Path(name), on_state)
         sites = None if parts is None else {site: parts[site] / job.run for site in job.parties}
         assemble(out, found, sites)
     return outcome_of(state, out)
 
 
 def _attempts(
-    admin: Admin, project: Project, job: JobSettings, patience: JobTimeouts, folder: Path, on_state: OnState
+    admin: Admin, project: Project, job: JobSettings, timeouts: JobTimeouts, folder: Path, on_state: OnState
 ) -> tuple[Mapping[str, Any], Path]:
     submitted = Submitted(project.folder, job)
     job_id = submitted.open_job(admin)
-    for attempt in range(patience.attempts):
+    for attempt in range(timeouts.attempts):
         if job_id is None:
-            wait_for_sites(admin, job.parties, patience.sites, on_state)
+            wait_for_sites(admin, job.parties, timeouts.sites, on_state)
             job_id = submitted.note(admin.submit(project.folder / "job"))
         state, found = follow_job(admin, job_id, folder / str(attempt), on_state)
         if "outcome" in state:

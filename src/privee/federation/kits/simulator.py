@@ -57,7 +57,7 @@ def simulate(
 
 
 def outcome_of(state: Mapping[str, Any], out: Path) -> TrainingOutcome:
-    """The outcome as the coordinator put it on its board."""
+    """The outcome as the coordinator wrote it down."""
     found = state["outcome"]
     return TrainingOutcome(str(out), found["epochs"], Report(**found["train"]), Report(**found["test"]))
 
@@ -73,19 +73,19 @@ def _prepare(workspace: Path, job: JobSettings, sites: Mapping[str, SiteSettings
         dataclasses.replace(given, folder=parts / role).write(local, role)
 
 
-def _followed(workspace: Path, job: JobSettings, board: Path, on_state: OnState) -> Mapping[str, Any]:
-    board.unlink(missing_ok=True)
+def _followed(workspace: Path, job: JobSettings, status_file: Path, on_state: OnState) -> Mapping[str, Any]:
+    status_file.unlink(missing_ok=True)
     log = workspace / "simulator.log"
     command = [sys.executable, "-m", "nvflare.cli", "simulator", str(workspace / "job")]
     command += ["-w", str(workspace / "simulator"), "-c", ",".join(job.parties), "-t", str(len(job.parties))]
     child = ChildProcess(command, log, {"OMP_NUM_THREADS": "1"})
     try:
         while child.wait(EVERY) is None:
-            if board.exists():
-                on_state(read_json(board))
+            if status_file.exists():
+                on_state(read_json(status_file))
     finally:
         child.stop(signal.SIGINT)
-    state = read_json(board) if board.exists() else {}
+    state = read_json(status_file) if status_file.exists() else {}
     if "error" in state:
         raise PriveeError(state["error"])
     if "outcome" not in state:

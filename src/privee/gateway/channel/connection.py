@@ -39,13 +39,13 @@ class PartyConnection:
         name: str,
         address: Address,
         identity: Identity | None,
-        patience: PartyTimeouts,
+        timeouts: PartyTimeouts,
         *,
         max_batch: int,
         in_flight: int,
         expected_weights: str | None,
     ) -> None:
-        self.name, self._address, self._identity, self._patience = name, address, identity, patience
+        self.name, self._address, self._identity, self._timeouts = name, address, identity, timeouts
         self._max_batch, self._expected = max_batch, expected_weights
         self._batcher = Batcher(self._send, in_flight=in_flight)
         self._channel: aio.Channel | None = None
@@ -99,7 +99,7 @@ class PartyConnection:
         """First contact, made once for all requests that wait for it."""
         if self._contacting is None:
             loop = asyncio.get_running_loop()
-            self._contacting = loop.create_task(self.about(loop.time() + self._patience.deadline))
+            self._contacting = loop.create_task(self.about(loop.time() + self._timeouts.deadline))
             self._contacting.add_done_callback(self._contacted)
         try:
             return await asyncio.shield(self._contacting)
@@ -140,7 +140,7 @@ class PartyConnection:
     async def _call(self, method: str, frame: bytes, expires: float) -> bytes:
         """One call, made again if there was no connection."""
         loop = asyncio.get_running_loop()
-        for attempt in range(1, self._patience.attempts + 1):
+        for attempt in range(1, self._timeouts.attempts + 1):
             remaining = expires - loop.time()
             if remaining <= 0:
                 raise self._late()
@@ -148,11 +148,11 @@ class PartyConnection:
                 answer: bytes = await self._open().unary_unary(method)(frame, timeout=remaining)
                 return answer
             except aio.AioRpcError as error:
-                failure = failure_of(self.name, error.code(), error.details() or "", self._patience)
+                failure = failure_of(self.name, error.code(), error.details() or "", self._timeouts)
                 again = error.code() is StatusCode.UNAVAILABLE and failure.kind == "unreachable"
-                if not again or attempt == self._patience.attempts:
+                if not again or attempt == self._timeouts.attempts:
                     raise failure from None
-            await asyncio.sleep(min(self._patience.backoff * 2 ** (attempt - 1), max(0.0, expires - loop.time())))
+            await asyncio.sleep(min(self._timeouts.backoff * 2 ** (attempt - 1), max(0.0, expires - loop.time())))
         raise self._late()
 
     def _open(self) -> aio.Channel:
@@ -170,7 +170,7 @@ class PartyConnection:
         return self._channel
 
     def _late(self) -> PartyError:
-        return late(self.name, self._patience)
+        return late(self.name, self._timeouts)
 
     def _stopped(self) -> PartyError:
         return self._error("unreachable", "is not asked any more: the gateway stops")
@@ -195,10 +195,10 @@ _BY_CODE: dict[StatusCode, tuple[Kind, str]] = {
 _BY_WORD = {STORE_FAILED: "cannot read its data now; see its log", BAD_COLUMNS: "does not take these columns"}
 
 
-def failure_of(party: str, code: StatusCode, details: str, patience: PartyTimeouts) -> PartyError:
+def failure_of(party: str, code: StatusCode, details: str, timeouts: PartyTimeouts) -> PartyError:
     """The error that a status of gRPC stands for."""
     if code is StatusCode.DEADLINE_EXCEEDED:
-        return late(party, patience)
+        return late(party, timeouts)
     if code is StatusCode.UNAVAILABLE and _CERTIFICATE.search(details):
         return PartyError(party, "refused", "has not shown a certificate of its own name and of the same CA")
     if code in _BY_CODE:
@@ -206,9 +206,9 @@ def failure_of(party: str, code: StatusCode, details: str, patience: PartyTimeou
     return PartyError(party, "refused", _BY_WORD.get(details, "could not do the work; see its log"))
 
 
-def late(party: str, patience: PartyTimeouts) -> PartyError:
+def late(party: str, timeouts: PartyTimeouts) -> PartyError:
     """It did not answer in time."""
-    return PartyUnavailableError(party, "deadline", f"did not answer in {patience.deadline:.1f} s")
+    return PartyUnavailableError(party, "deadline", f"did not answer in {timeouts.deadline:.1f} s")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -56,7 +56,7 @@ class PartyChannel:
     Args:
         addresses: Each party's `host:port`, by name; the first is the active party.
         tls: The coordinator's certificate; None on loopback alone.
-        patience: Deadline and retries.
+        timeouts: Deadline and retries.
         max_batch: Most entities in one call to a party; a larger request takes several.
         in_flight: Most calls to a party at once.
         expected_weights: SHA-256 of each party's weights file, as the run's config has it; others are a mismatch.
@@ -67,7 +67,7 @@ class PartyChannel:
         addresses: Mapping[str, str],
         tls: TlsFiles | None,
         *,
-        patience: PartyTimeouts | None = None,
+        timeouts: PartyTimeouts | None = None,
         max_batch: int = 4096,
         in_flight: int = 2,
         expected_weights: Mapping[str, str] | None = None,
@@ -77,13 +77,13 @@ class PartyChannel:
         if not 1 <= max_batch <= MAX_ENTITIES or in_flight < 1:
             raise SettingError(f"max_batch must lie between 1 and {MAX_ENTITIES}, and in_flight be 1 or more")
         identity = None if tls is None else _coordinator(tls)
-        self._patience, expected = patience or PartyTimeouts(), expected_weights or {}
+        self._timeouts, expected = timeouts or PartyTimeouts(), expected_weights or {}
         self._lines = [
             PartyConnection(
                 name,
                 _address(text, identity),
                 identity,
-                self._patience,
+                self._timeouts,
                 max_batch=max_batch,
                 in_flight=in_flight,
                 expected_weights=expected.get(name),
@@ -114,7 +114,7 @@ class PartyChannel:
             PriveeError: Entities or columns are not valid; the message names the place, never an id.
         """
         wanted, own = _checked_entities(entities), _checked_columns(columns, len(entities))
-        expires = asyncio.get_running_loop().time() + self._patience.deadline
+        expires = asyncio.get_running_loop().time() + self._timeouts.deadline
         given = [own, *([None] * (len(self._lines) - 1))]
         asked = (line.embeddings(wanted, mine, expires) for line, mine in zip(self._lines, given, strict=True))
         answers = await asyncio.gather(*asked, return_exceptions=True)
@@ -131,7 +131,7 @@ class PartyChannel:
 
     async def _health(self, line: PartyConnection) -> PartyHealth:
         started = time.perf_counter()
-        expires = asyncio.get_running_loop().time() + self._patience.deadline
+        expires = asyncio.get_running_loop().time() + self._timeouts.deadline
         try:
             about = await line.about(expires)
         except PartyError as error:

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from privee.errors import PriveeError, SettingError
 from privee.gateway.ledger.audit_chain import REASON, append, check_text
-from privee.gateway.ledger.clock import SteadyClock
+from privee.gateway.ledger.clock import MonotonicClock
 from privee.gateway.ledger.database import clear_errors
 from privee.gateway.ledger.quotas import FOR_CONSUMERS, UNLIMITED, Quotas
 from privee.gateway.ledger.schema import api_keys, quotas
@@ -111,7 +111,7 @@ class KeyStore:
     """
 
     def __init__(self, engine: sa.Engine, chain_key: bytes, clock: Callable[[], float] | None = None) -> None:
-        self._engine, self._chain_key, self._clock = engine, chain_key, clock or SteadyClock().now
+        self._engine, self._chain_key, self._clock = engine, chain_key, clock or MonotonicClock().now
         self._reading = engine.execution_options(reads=True)  # takes no write lock
 
     def create(

@@ -10,13 +10,13 @@ from privee.gateway.ledger import quota_use
 from privee.gateway.ledger.charge_sql import Counting, Spent, costs_of, summed
 from privee.gateway.ledger.limits import Limits, fits, remaining
 from privee.gateway.ledger.quota_use import Overrun, Use
-from privee.gateway.ledger.requests import Ask, ChargeQuote, OverQuotaError, Receipt, RefusedError
+from privee.gateway.ledger.requests import ChargeQuote, ChargeRequest, OverQuotaError, Receipt, RefusedError
 
 
 class Known(NamedTuple):
     """An ask whose entities are hashed."""
 
-    ask: Ask
+    ask: ChargeRequest
     entities: list[bytes]
 
 

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 
 
-class SteadyClock:
+class MonotonicClock:
     """The wall time at the start plus what has passed since, whatever happens to the wall clock later.
 
     Example:
-        >>> clock = SteadyClock(wall=lambda: 1000.0)
+        >>> clock = MonotonicClock(wall=lambda: 1000.0)
         >>> clock.not_before(5000)
         >>> clock.now()
         5000

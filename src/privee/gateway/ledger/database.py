@@ -77,10 +77,10 @@ def _begin_writing(connection: sa.Connection) -> None:
 
 def _postgresql(url: sa.URL) -> sa.Engine:
     driven = url.set(drivername="postgresql+psycopg")
-    patience = {"connect_timeout": int(BUSY_SECONDS), "tcp_user_timeout": int(1000 * BUSY_SECONDS)}
+    timeouts = {"connect_timeout": int(BUSY_SECONDS), "tcp_user_timeout": int(1000 * BUSY_SECONDS)}
     engine = sa.create_engine(
         driven,
-        connect_args=patience,
+        connect_args=timeouts,
         isolation_level="READ COMMITTED",
         pool_size=POOL,
         pool_pre_ping=True,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from privee.gateway.ledger.ledger import Ask, Ledger, Receipt, RefusedError
+from privee.gateway.ledger.ledger import ChargeRequest, Ledger, Receipt, RefusedError
 
 Result = TypeVar("Result")
 MOST_AT_ONCE = 64
@@ -22,10 +22,10 @@ class GroupCommit:
         self._pool = ThreadPoolExecutor(writers, thread_name_prefix="ledger")
         self._reads = ThreadPoolExecutor(2, thread_name_prefix="ledger-reads")
         self._free = writers
-        self._waiting: list[tuple[Ask, asyncio.Future[Receipt]]] = []
+        self._waiting: list[tuple[ChargeRequest, asyncio.Future[Receipt]]] = []
         self._busy: set[asyncio.Task[None]] = set()
 
-    async def charge(self, ask: Ask) -> Receipt:
+    async def charge(self, ask: ChargeRequest) -> Receipt:
         """Durable when it returns; raises Refused- or LedgerUnavailableError; then nothing was counted for sure."""
         future: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
         self._waiting.append((ask, future))
@@ -53,7 +53,7 @@ class GroupCommit:
         self._busy.add(task)
         task.add_done_callback(self._busy.discard)
 
-    async def _charge(self, group: Sequence[tuple[Ask, asyncio.Future[Receipt]]]) -> None:
+    async def _charge(self, group: Sequence[tuple[ChargeRequest, asyncio.Future[Receipt]]]) -> None:
         outcomes: Sequence[Receipt | RefusedError | Exception]
         try:
             outcomes = await asyncio.get_running_loop().run_in_executor(

@@ -22,18 +22,18 @@ from privee.gateway.ledger.charging import (
     record_refused,
     refuse_all,
 )
-from privee.gateway.ledger.clock import SteadyClock
+from privee.gateway.ledger.clock import MonotonicClock
 from privee.gateway.ledger.connections import Connections
 from privee.gateway.ledger.database import LedgerUnavailableError, clear_errors, is_sqlite
 from privee.gateway.ledger.limits import Limits
 from privee.gateway.ledger.losses import Guard
 from privee.gateway.ledger.mark import Tally
-from privee.gateway.ledger.requests import Ask, ChargeQuote, OverQuotaError, Receipt, RefusedError
+from privee.gateway.ledger.requests import ChargeQuote, ChargeRequest, OverQuotaError, Receipt, RefusedError
 from privee.gateway.ledger.secrets import Subkeys, hash_entities, subkeys
 
 __all__ = [
-    "Ask",
     "ChargeQuote",
+    "ChargeRequest",
     "Ledger",
     "LedgerUnavailableError",
     "Limits",
@@ -55,7 +55,7 @@ class Ledger:
     """
 
     def __init__(
-        self, engine: sa.Engine, keys: Subkeys, limits: Limits, clock: SteadyClock, lost: str | None = None
+        self, engine: sa.Engine, keys: Subkeys, limits: Limits, clock: MonotonicClock, lost: str | None = None
     ) -> None:
         self.engine, self.keys, self.limits, self._clock, self.lost = engine, keys, limits, clock, lost
         self._counting = Counting(limits, mark="?" if is_sqlite(engine) else "%s")
@@ -75,7 +75,7 @@ class Ledger:
 
     @classmethod
     def open(
-        cls, url: str, key: bytes, *, limits: Limits, clock: SteadyClock | None = None, lossy: bool = False
+        cls, url: str, key: bytes, *, limits: Limits, clock: MonotonicClock | None = None, lossy: bool = False
     ) -> Ledger:
         """Open a ledger.
 
@@ -90,7 +90,7 @@ class Ledger:
             LedgerUnavailableError: counts were lost.
             PriveeError: it is missing, damaged, of another version or made with another key; the line says which.
         """
-        keys, clock = subkeys(key), clock or SteadyClock()
+        keys, clock = subkeys(key), clock or MonotonicClock()
         engine, latest, lost = opening.open_checked(url, keys)
         if lost and not lossy:
             engine.dispose()
@@ -120,7 +120,7 @@ class Ledger:
             price: of one entity's release.
             key_id: whose quotas count; None is nobody's.
         """
-        known, now = self._know(Ask(entities, price, key_id or "-", "-")), self.now()
+        known, now = self._know(ChargeRequest(entities, price, key_id or "-", "-")), self.now()
 
         def work(cursor: Any) -> ChargeQuote:
             spent = self._counting.spent(cursor, set(known.entities), now)
@@ -129,7 +129,7 @@ class Ledger:
 
         return self._reading.run(work)
 
-    def charge(self, ask: Ask) -> Receipt:
+    def charge(self, ask: ChargeRequest) -> Receipt:
         """Count a release; it may leave once this returns.
 
         Raises:
@@ -141,7 +141,7 @@ class Ledger:
             raise outcome
         return outcome
 
-    def charge_many(self, asks: Sequence[Ask]) -> list[Receipt | RefusedError]:
+    def charge_many(self, asks: Sequence[ChargeRequest]) -> list[Receipt | RefusedError]:
         """Count several releases with one wait for the disk; each is counted whole or refused, in the asks' order.
 
         Raises:
@@ -155,7 +155,7 @@ class Ledger:
         answers: dict[int, Receipt | RefusedError] = receipts | dict(zip(refused, refusals, strict=True))
         return [answers[place] for place in sorted(answers)]
 
-    def refuse(self, ask: Ask) -> RefusedError | None:
+    def refuse(self, ask: ChargeRequest) -> RefusedError | None:
         """Record an ask that `price` found too much, without charging; None if by now it would fit."""
         refusal = self.price(ask.entities, ask.price, ask.key_id).refusal
         if refusal is not None:
@@ -243,7 +243,7 @@ class Ledger:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _know(self, ask: Ask) -> Known:
+    def _know(self, ask: ChargeRequest) -> Known:
         return Known(ask, hash_entities(self.keys.entities, ask.entities))
 
     def _settle(self, asks: dict[int, Known], now: int) -> dict[int, Receipt | DoesNotFitError]:

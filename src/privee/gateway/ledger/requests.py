@@ -14,7 +14,7 @@ RELEASE_ID, KEY_ID = 32, 64  # longest texts
 
 
 @dataclasses.dataclass(frozen=True)
-class Ask:
+class ChargeRequest:
     """A release that is ready to leave: all of it is charged, or nothing.
 
     Args:

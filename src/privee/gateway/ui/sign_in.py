@@ -60,12 +60,12 @@ class SignIn:
 
 
 def sign_in_of(request: Request) -> SignIn:
-    """The application's desk, made when it is first needed."""
+    """The application's sign-in, made when it is first needed."""
     state = request.app.state
-    if not hasattr(state, "desk"):
-        state.desk = SignIn()
-    desk: SignIn = state.desk
-    return desk
+    if not hasattr(state, "sign_in"):
+        state.sign_in = SignIn()
+    sign_in: SignIn = state.sign_in
+    return sign_in
 
 
 async def same_site(request: Request) -> None:
@@ -82,11 +82,11 @@ async def same_site(request: Request) -> None:
 
 async def signed_in(request: Request) -> KeyRecord:
     """The valid key behind the session, asked of the ledger every time."""
-    token, desk = request.cookies.get(COOKIE, ""), sign_in_of(request)
-    key_id = desk.sessions.key_id(token)
+    token, sign_in = request.cookies.get(COOKIE, ""), sign_in_of(request)
+    key_id = sign_in.sessions.key_id(token)
     record = None if key_id is None else await _active(request.app.state.service, key_id)
     if record is None:
-        desk.sessions.end(token)
+        sign_in.sessions.end(token)
         raise NotSignedInError
     request.state.log = {"key": record.id}
     request.app.state.access.count(record)

@@ -145,11 +145,11 @@ class Bench:
 
 
 def _scores(run: Path, data_dir: Path | None) -> dict[str, NDArray[Any]]:
-    federation, data = open_run(run, data_dir=data_dir)
+    joint, data = open_run(run, data_dir=data_dir)
     found: dict[str, NDArray[Any]] = {}
     for part, rows in (("train", data.train), ("test", data.test)):
         # In double precision from the logits on: float32 scores of confident models are mostly ties at 0 and 1.
-        logits = torch.cat([federation.coordinator.logits(some) for some in torch.from_numpy(rows).split(4096)])
+        logits = torch.cat([joint.coordinator.logits(some) for some in torch.from_numpy(rows).split(4096)])
         found |= {part: torch.softmax(logits.double(), dim=1).numpy(), f"{part}_labels": data.labels[rows]}
     return found
 

@@ -46,15 +46,15 @@ def observe(chosen: Defense) -> Workflow:
     """Train one batch, predict it, and release one prediction."""
     heard: list[tuple[str, str, str, Message]] = []
     phase = "training"
-    federation = _tiny(lambda sender, receiver, message: heard.append((phase, sender, receiver, message)))
+    joint = _tiny(lambda sender, receiver, message: heard.append((phase, sender, receiver, message)))
     rows = torch.arange(ROWS)
-    for learner in federation.learners.values():
+    for learner in joint.learners.values():
         learner.start(0.01)
-    list(federation.coordinator.train_epoch([rows]))
+    list(joint.coordinator.train_epoch([rows]))
     phase = "prediction"
-    scores = federation.coordinator.scores(rows).numpy().astype(np.float64)
+    scores = joint.coordinator.scores(rows).numpy().astype(np.float64)
     scores /= scores.sum(axis=1, keepdims=True)
-    roles = {party.name: _kind(party) for party in federation.parties} | {COORDINATOR: _kind(federation.coordinator)}
+    roles = {party.name: _kind(party) for party in joint.parties} | {COORDINATOR: _kind(joint.coordinator)}
     return Workflow(
         steps=_counted(
             WorkflowStep(when, roles[a], roles[b], _kind(m), _carried(m))
@@ -62,7 +62,7 @@ def observe(chosen: Defense) -> Workflow:
             if _says_something(m)
         ),
         coordinator=roles[COORDINATOR],
-        scores_step=federation.coordinator.scores.__name__,
+        scores_step=joint.coordinator.scores.__name__,
         defense=_kind(chosen),
         release_step=chosen.release.__name__,
         scores=scores[0],
