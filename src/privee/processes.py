@@ -134,7 +134,7 @@ class ServerProcess(ChildProcess):
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """Where the server listens."""
         return str(self.ready.get("url") or self.ready["address"])
 
     def wait_ready(self, seconds: float = START_SECONDS) -> Self:

@@ -42,7 +42,7 @@ def smallest(errors: Iterable[float]) -> float:
 
 
 def uniform_guess(view: AttackerView, seed: int = 0) -> Tensor:
-    """Independent uniform numbers."""
+    """Guess every unknown value by an independent uniform number."""
     generator = torch.Generator().manual_seed(seed)
     return torch.rand(view.rows, view.model.unknown_columns, generator=generator, dtype=view.own.dtype)
 

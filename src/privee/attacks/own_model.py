@@ -29,7 +29,7 @@ class Scaling:
         self._spread = torch.where(spread > 0, spread, torch.ones_like(spread))
 
     def apply(self, columns: Tensor) -> Tensor:
-        """Into [0, 1]."""
+        """Bring these columns into [0, 1]."""
         return (columns - self._low) / self._spread
 
     def undo(self, scaled: Tensor) -> Tensor:

@@ -29,7 +29,7 @@ class JoinedView(AttackerView):
 
     @property
     def target(self) -> Tensor:
-        """The joined estimate."""
+        """The joined estimate, in place of a single release."""
         return super().target if self.joined is None else self.joined
 
 

@@ -66,7 +66,7 @@ class WhiteBox:
         return logits
 
     def scores(self, own: Tensor, unknown: Tensor) -> Tensor:
-        """Class confidences."""
+        """The model's class confidences for these columns."""
         return torch.softmax(self.logits(own, unknown), dim=1)
 
     @property

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Grade(NamedTuple):
-    """One grade.
+    """One grade: its limit, its word, its shape and its colour.
 
     Attributes:
         below: the guess-normalised errors below this, and not below that of a worse grade, have it.

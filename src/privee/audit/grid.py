@@ -36,7 +36,7 @@ def default_attacks(queries: int) -> tuple[str, ...]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Grid:
-    """What to try.
+    """What an audit tries: defenses, attacks, attackers, records and seeds.
 
     Attributes:
         defenses, attacks: specs; the defaults hold one of each kind.

@@ -30,7 +30,7 @@ def print_json(value: Any) -> None:
 
 
 def print_error(message: str) -> None:
-    """One clear line."""
+    """Write an error as one clear line."""
     print(f"privee: {' '.join(message.split())}", file=sys.stderr)
 
 

@@ -26,7 +26,7 @@ DONE = "it may have taken effect"
 
 @dataclasses.dataclass(frozen=True)
 class Call(Generic[Result]):
-    """One request.
+    """One request: what is sent, and how its answer is read.
 
     Attributes:
         method, path, body: what is sent.
@@ -76,7 +76,7 @@ def query(entities: Entities, columns: ArrayLike | None = None) -> InferQuery:
 
 
 def infer(model: str, asked: InferQuery) -> Call[Release]:
-    """A release."""
+    """Ask for a release."""
 
     def read(answer: Any) -> Release:
         release = replies.read_release(answer, asked.count)
@@ -96,7 +96,7 @@ def metadata(model: str) -> Call[dict[str, Any]]:
 
 
 def server() -> Call[dict[str, Any]]:
-    """Who answers."""
+    """Ask who answers."""
     return Call("GET", "/v2", None, replies.read_record)
 
 
@@ -111,7 +111,7 @@ def spent(entity: str | int) -> Call[dict[str, Any]]:
 
 
 def totals() -> Call[dict[str, Any]]:
-    """Counts so far."""
+    """Ask for the counts so far."""
     return Call("GET", "/ledger/totals", None, replies.read_record)
 
 
@@ -126,7 +126,7 @@ def log(last: int) -> Call[list[dict[str, Any]]]:
 
 
 def list_keys() -> Call[list[dict[str, Any]]]:
-    """All keys."""
+    """Ask for all keys."""
     return Call("GET", "/admin/keys", None, replies.read_records)
 
 

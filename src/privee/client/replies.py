@@ -102,7 +102,7 @@ def read_release(answer: Any, count: int) -> Release:
 
 
 def read_quote(answer: Any) -> Quote:
-    """A price."""
+    """Read a price."""
     plain = {name: answer[name] for name in ("allowed", "asked", "spent", "limit", "remaining")}
     return Quote(**plain, positions=tuple(answer["positions"]))
 
@@ -114,7 +114,7 @@ def read_new_key(answer: Any) -> NewKey:
 
 
 def read_record(answer: Any) -> dict[str, Any]:
-    """A JSON object."""
+    """Read a JSON object."""
     if not isinstance(answer, dict):
         raise TypeError("not an object")
     return answer

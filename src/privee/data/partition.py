@@ -84,7 +84,7 @@ class Partition:
         return f"{head}: active holds {len(active.features)} ({shares}), {others}"
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Plain values, ready for JSON."""
         parts = [{"name": p.name, "features": list(p.features), "shape": list(p.shape)} for p in self.parts]
         return {"version": SAVED_VERSION, "n_features": self.n_features, "parts": parts}
 

@@ -37,7 +37,7 @@ class World:
 
     @property
     def run(self) -> Path:
-        """The trained run."""
+        """The trained run's folder."""
         return self.folder / MODEL
 
     @property

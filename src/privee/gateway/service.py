@@ -42,7 +42,7 @@ class Health:
 
     @property
     def ready(self) -> bool:
-        """All parts work."""
+        """Whether all parts work."""
         return self.ledger and all(party.reachable for party in self.parties.values())
 
     @property

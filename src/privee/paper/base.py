@@ -43,7 +43,7 @@ class Result(ABC):
 
     @abstractmethod
     def rows(self, bench: Bench) -> list[Row]:
-        """Measure."""
+        """Measure the result on the bench, row by row."""
 
     @abstractmethod
     def account(self, rows: Sequence[Row]) -> Account:

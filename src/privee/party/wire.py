@@ -38,13 +38,13 @@ class EmbedRequest:
     columns: Floats | None = None
 
     def encode(self) -> bytes:
-        """As bytes."""
+        """The message as bytes."""
         shape = None if self.columns is None else list(self.columns.shape)
         return _encode({"entities": self.entities, "columns": shape}, self.columns)
 
     @classmethod
     def decode(cls, frame: bytes) -> EmbedRequest:
-        """From bytes."""
+        """The message that these bytes are, or a FrameError."""
         header, body = _decode(frame, {"entities", "columns"})
         entities = header["entities"]
         if not isinstance(entities, list) or not 0 < len(entities) <= MAX_ENTITIES:
@@ -66,7 +66,7 @@ class EmbedReply:
     weights: str
 
     def encode(self) -> bytes:
-        """As bytes."""
+        """The message as bytes."""
         header = {"shape": list(self.embeddings.shape), "unknown": self.unknown, "weights": self.weights}
         return _encode(header, self.embeddings)
 
@@ -97,12 +97,12 @@ class About:
     version: str
 
     def encode(self) -> bytes:
-        """As bytes."""
+        """The message as bytes."""
         return _encode({"protocol": PROTOCOL} | vars(self))
 
     @classmethod
     def decode(cls, frame: bytes) -> About:
-        """From bytes."""
+        """The message that these bytes are, or a FrameError."""
         header, _ = _decode(frame, {"protocol", "party", "weights", "width", "features", "rows", "version"}, MAX_ABOUT)
         if header.pop("protocol") != PROTOCOL:
             raise FrameError(f"the party speaks another protocol than {PROTOCOL}; use the same version of privee")

@@ -46,7 +46,7 @@ def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def key_from_pem(pem: bytes, where: str) -> ec.EllipticCurvePrivateKey:
-    """Back from `key_pem`."""
+    """Read a key that `key_pem` wrote."""
     try:
         key = load_pem_private_key(pem, None)
     except (ValueError, TypeError):

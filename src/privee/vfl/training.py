@@ -189,7 +189,7 @@ class InMemory:
             learners[name].load_weights(weights, name)
 
     def log(self, record: dict[str, Any]) -> None:
-        """Drop it."""
+        """Forget the record: nothing is kept of it."""
 
 
 def all_rows(count: int) -> Tensor:

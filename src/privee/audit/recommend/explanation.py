@@ -17,7 +17,7 @@ LEARN = "scores that are public or the active party's own to give"
 
 
 def why_chosen(defense: Defense, wishes: Wishes, *, met: bool) -> str:
-    """Why this one."""
+    """Say why this option was chosen."""
     if not met:
         return "no setting meets all wishes; this one comes nearest"
     return "the smallest epsilon tried that meets the wishes" if wishes.magnitudes else defense.advice.wins
@@ -59,7 +59,7 @@ def over_releases(
 
 
 def how_to_use(defense: Defense, ground: Ground) -> str:
-    """In Python."""
+    """Say how the option is used in Python."""
     if ground.tried == "synthetic" and defense.learned_by:
         return f"{defense.learned_by}.release(scores)"
     return f'privee.defense("{defense.spec}").release(scores)'

@@ -130,7 +130,7 @@ class Cell(NamedTuple):
 
 
 class TableRow(NamedTuple):
-    """One attack."""
+    """One attack in the table of a defense."""
 
     attack: str
     queries: int
@@ -139,7 +139,7 @@ class TableRow(NamedTuple):
 
 
 class TableBlock(NamedTuple):
-    """One defense."""
+    """One defense in the table, with its attacks."""
 
     card: Card
     rows: tuple[TableRow, ...]

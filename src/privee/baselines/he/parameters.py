@@ -172,7 +172,7 @@ class SlotLayout:
 
     @property
     def records(self) -> int:
-        """Records done together."""
+        """How many records are done together."""
         return max(1, self.width // self.n_classes)
 
     @property

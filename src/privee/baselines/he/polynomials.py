@@ -36,7 +36,7 @@ class Composite:
 
     @property
     def depth(self) -> int:
-        """Levels it takes."""
+        """How many levels it takes."""
         return sum(DEPTH[len(stage) - 1] for stage in self.stages)
 
     def __call__(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -45,7 +45,7 @@ class Composite:
         return x
 
     def slope(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Its derivative."""
+        """Its derivative at these points."""
         slope: NDArray[np.float64] = np.ones(x.shape)
         for stage in self.stages:
             steepness = _value(tuple(chebyshev.chebder(stage)), x)

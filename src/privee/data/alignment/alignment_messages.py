@@ -30,7 +30,7 @@ class Kind(Enum):
 
 
 def pack(kind: Kind, *parts: bytes) -> bytes:
-    """One message."""
+    """Make one message of its kind and parts."""
     code, count = kind.value
     if len(parts) != count:
         raise ValueError(f"{kind.name} has {count} parts, got {len(parts)}")

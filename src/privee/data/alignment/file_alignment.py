@@ -20,7 +20,7 @@ from privee.progress import Progress
 
 
 class Table(Protocol):
-    """A party's file."""
+    """A party's file, as far as alignment needs it."""
 
     ids: list[str]
 

@@ -71,7 +71,7 @@ class DatasetInfo:
         return tuple(file for layout in self.layouts for file in layout.files)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Plain values, ready for JSON."""
         facts = ("name", "title", "rows", "columns", "classes", "licence", "home", "embedded")
         layouts = [
             {"title": layout.title, "files": [dataclasses.asdict(f) for f in layout.files]} for layout in self.layouts

@@ -48,7 +48,7 @@ class Labels:
         return [self.classes[code] for code in numbers.tolist()]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Plain values, ready for JSON."""
         return {"version": SAVED_VERSION, "classes": list(self.classes)}
 
     @classmethod

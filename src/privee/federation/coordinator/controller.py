@@ -143,7 +143,7 @@ class JobStatus:
             self._put()
 
     def outcome(self, outcome: dict[str, Any]) -> None:
-        """It is finished."""
+        """Note that the job is finished, and how."""
         self._put(phase="finished", outcome=outcome)
 
     def failure(self, error: Exception) -> None:
@@ -151,7 +151,7 @@ class JobStatus:
         self._put(phase="failed", error=str(error), lost=error.site if isinstance(error, SiteLostError) else None)
 
     def read(self) -> dict[str, Any]:
-        """All of it."""
+        """Everything that is known of the job so far."""
         return dict(self._state)
 
     def _put(self, **more: Any) -> None:

@@ -138,7 +138,7 @@ class Cost:
         self._last: dict[str, deque[tuple[float, float, int, int]]] = {}
 
     def count(self, kind: str, sent: Iterable[bytes], received: Iterable[bytes], seconds: float, busy: float) -> None:
-        """One exchange."""
+        """Add one exchange to the cost."""
         there, back = sum(map(len, sent)), sum(map(len, received))
         self.exchanges, self.sent, self.received = self.exchanges + 1, self.sent + there, self.received + back
         self._last.setdefault(kind, deque(maxlen=REMEMBERED)).append((seconds, seconds - busy, there, back))

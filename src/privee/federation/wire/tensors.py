@@ -43,7 +43,7 @@ class ByteReader:
         return self._view[self._place - size : self._place]
 
     def unpack(self, layout: struct.Struct) -> tuple[int, ...]:
-        """The next numbers."""
+        """Take the next numbers from the bytes."""
         return layout.unpack(self.take(layout.size))
 
     def rest(self) -> memoryview:

@@ -33,7 +33,7 @@ class Releases(BudgetPolicy):
         return None if given["releases"] is None else cls(given["releases"])
 
     def allowed_words(self) -> str:
-        """How many."""
+        """How many releases an entity may give, in words."""
         return counted(self.limit, "release")
 
     def used_words(self, used: float) -> str:

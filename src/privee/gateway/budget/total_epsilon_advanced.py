@@ -87,7 +87,7 @@ class TotalEpsilonAdvanced(TotalEpsilonBasic):
         return min(super().used(total), advanced)
 
     def as_dict(self) -> dict[str, float]:
-        """With delta."""
+        """The limit in plain numbers, with its delta."""
         return super().as_dict() | {"delta": self.delta}
 
     def _how(self) -> str:

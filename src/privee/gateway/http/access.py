@@ -118,7 +118,7 @@ Key = Annotated[KeyRecord, Depends(key_of)]
 
 
 def allow(record: KeyRecord, *roles: str) -> None:
-    """Refuse other roles."""
+    """Refuse keys of other roles."""
     if record.role not in roles:
         raise DeniedError(
             403, "not-allowed", f"this needs the role {' or '.join(roles)}; the key's role is {record.role}"

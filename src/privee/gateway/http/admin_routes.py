@@ -66,7 +66,7 @@ class NewQuotas(QuotaWishes):
 
 
 class Why(Strict):
-    """Why."""
+    """A reason, which the audit chain keeps."""
 
     reason: Reason
 

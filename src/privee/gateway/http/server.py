@@ -71,7 +71,7 @@ class GuardedProtocol(HttpToolsProtocol):
                 self.send_400_response("The request's headers are too large.")
 
     def on_message_begin(self) -> None:
-        """A head begins."""
+        """Note when the head of a request begins."""
         self._in_head, self._head_bytes = True, 0
         super().on_message_begin()
 

@@ -100,7 +100,7 @@ class Ledger:
 
     @property
     def chain_key(self) -> bytes:
-        """The audit chain's."""
+        """The subkey of the audit chain."""
         return self.keys.chain
 
     def now(self) -> int:
@@ -190,7 +190,7 @@ class Ledger:
             return views.activity(connection, since, bucket)
 
     def totals(self) -> views.Totals:
-        """Of the whole ledger."""
+        """Counts of the whole ledger."""
         with self.reading() as connection:
             return views.totals(connection)
 

@@ -56,7 +56,7 @@ def check_file(engine: sa.Engine, *, new: bool = False) -> None:
 
 
 def path_of(engine: sa.Engine) -> Path:
-    """Where the file is."""
+    """Where a database's file is."""
     return Path(engine.url.database or "")
 
 
@@ -74,7 +74,7 @@ class SameFile:
         self._longest = self.committed = 0
 
     def watch(self, path: Path) -> None:
-        """Another file."""
+        """Watch another file too."""
         self._first[str(path)] = _identity(str(path))
 
     def check(self) -> None:

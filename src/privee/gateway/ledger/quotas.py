@@ -79,7 +79,7 @@ class Quotas(NamedTuple):
         return cls(releases, entities, row["quota_share"])
 
     def columns(self) -> dict[str, int | None]:
-        """For the table."""
+        """The quotas as the table of keys holds them."""
         pairs = {"releases": self.releases, "entities": self.entities}
         amounts = {what: per and per.amount for what, per in pairs.items()}
         return amounts | {f"{what}_seconds": per and per.seconds for what, per in pairs.items()} | {"share": self.share}

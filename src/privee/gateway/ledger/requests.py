@@ -87,7 +87,7 @@ class RefusedError(PriveeError):
         super().__init__(f"{self._what()} ({'; '.join(sides)})")
 
     def details(self) -> dict[str, Any]:
-        """For programs."""
+        """What programs read of a refusal."""
         sides = {"asked": self.asked, "spent": self.spent, "limit": self.limit}
         return sides | {"positions": list(self.positions)}
 
@@ -114,7 +114,7 @@ class OverQuotaError(RefusedError):
         super().__init__(**sides)
 
     def details(self) -> dict[str, Any]:
-        """For programs."""
+        """What programs read of a refusal."""
         return super().details() | {"quota": self.quota, "left": self.left}
 
     @property

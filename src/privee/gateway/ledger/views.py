@@ -88,7 +88,7 @@ def activity(connection: sa.Connection, since: float, bucket: int) -> list[Bucke
 
 
 def totals(connection: sa.Connection) -> Totals:
-    """Of the whole ledger."""
+    """Counts of the whole ledger."""
     released = sa.func.coalesce(sa.func.sum(sa.case((_RELEASED, 1), else_=0)), 0)
     charged = sa.func.coalesce(sa.func.sum(releases.c.charged), 0)
     good, total, charges = connection.execute(sa.select(released, sa.func.count(), charged)).one()

@@ -75,7 +75,7 @@ def curl(method: str, path: str, example: Example) -> str:
 
 
 def who_may(example: Example) -> str:
-    """Roles in words.
+    """The roles that may use an operation, in words.
 
     Example:
         >>> who_may(Example((), {})), who_may(Example(("auditor", "administrator"), {}))

@@ -35,7 +35,7 @@ SPENDING = {
 
 
 class Example(NamedTuple):
-    """One call.
+    """One call that the documentation shows.
 
     Attributes:
         who: roles that may make it; EVERYONE needs no key.

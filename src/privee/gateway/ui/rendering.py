@@ -121,7 +121,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
 
 
 def page(template: str, status: int = 200, /, **values: Any) -> Response:
-    """A whole page."""
+    """Make a whole page from a template."""
     text = environment().get_template(template).render(**values)
     return HTMLResponse(text, status, headers={"content-security-policy": _policy()})
 

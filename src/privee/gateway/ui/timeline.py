@@ -62,22 +62,22 @@ class Timeline(NamedTuple):
 
     @property
     def releases(self) -> int:
-        """Of the whole range."""
+        """How many releases there were in the whole range."""
         return sum(step.releases for step in self.steps)
 
     @property
     def refusals(self) -> int:
-        """Of the whole range."""
+        """How many refusals there were in the whole range."""
         return sum(step.refusals for step in self.steps)
 
     @property
     def most_releases(self) -> int:
-        """In one step."""
+        """The most releases in one step."""
         return max(step.releases for step in self.steps)
 
     @property
     def most_refusals(self) -> int:
-        """In one step."""
+        """The most refusals in one step."""
         return max(step.refusals for step in self.steps)
 
     @property

@@ -92,7 +92,7 @@ class AttackResult(Result):
         return compare(rows)
 
     def _effort(self, size: Size, entry: AttackEntry) -> tuple[int, int]:
-        """Records and seeds."""
+        """How many records and seeds an attack gets."""
         records, seeds = EFFORT[size].get(entry.case.dataset, EFFORT[size][""])
         if self.inversion_effort is None or not entry.attack.startswith("gradient-inversion"):
             return records, seeds

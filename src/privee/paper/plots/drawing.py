@@ -27,12 +27,12 @@ def page(height: int) -> tuple[Figure, Axes]:
 
 
 def heading(axes: Axes, x: float, y: float, text: str) -> None:
-    """A bold line."""
+    """Write a bold line."""
     axes.text(x, y, text, weight="bold", fontsize=11.5, va="center", color=INK)
 
 
 def note(axes: Axes, x: float, y: float, text: str, *, align: str = "center", size: float = 9.0) -> None:
-    """Small words."""
+    """Write a few small words."""
     axes.text(x, y, text, fontsize=size, ha=align, va="center", color=FAINT, linespacing=1.35)
 
 

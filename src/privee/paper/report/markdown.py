@@ -125,7 +125,7 @@ def _made_by(outcome: Outcome, link: str) -> str:
 
 
 def notes(outcomes: Mapping[str, Outcome]) -> str:
-    """The section."""
+    """Write the section on figures that do not fit together."""
     parts = ["## Printed figures that do not fit together", _what_is_printed(outcomes), _two_values(), _bound()]
     return "\n\n".join([*parts, _beyond(beyond_reach())])
 
