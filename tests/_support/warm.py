@@ -2,7 +2,8 @@
 
 Run by `tests._support.commands`, with the number of a socket. A request is one message of JSON with four files: where
 the command reads, writes, complains, and where its process id and exit status are told. Nothing of privee is loaded
-before the fork, so that a command imports privee as it does in a process that is new.
+before the fork, so that a command imports privee as it does in a process that is new; nor is gRPC, for which privee
+sets the environment before it is loaded.
 """
 
 import atexit
@@ -41,7 +42,6 @@ LARGE = (
     "private_set_intersection.python",
     "matplotlib.figure",
     "matplotlib.backends.backend_svg",
-    "grpc.aio",
     "fastapi",
     "uvicorn",
     "uvloop",
