@@ -26,12 +26,17 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 LONGEST = (
     "federation/test_nvflare.py",
-    "cli/test_train.py",
-    "cli/test_audit.py",
     "paper/test_results.py",
-    "federation/test_jobs.py",
+    "cli/test_train.py",
+    "baselines/he/test_top_k.py",
     "audit/test_grid.py",
+    "federation/test_jobs.py",
+    "cli/test_audit.py",
+    "data/test_bombs.py",
+    "attacks/test_attacks.py",
     "gateway/http",
+    "gateway/test_secrecy.py",
+    "gateway/test_demo.py",
     "gateway/test_faults.py",
 )
 """What takes minutes starts first, so that no worker is left alone with it at the end."""
