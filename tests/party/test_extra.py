@@ -15,8 +15,8 @@ for package in (privee.party, privee.pki):
         importlib.import_module(module.name)
 from typer.testing import CliRunner
 from privee.cli.app import app
-for command in (["party", "serve", "--help"], ["certs", "init", "--help"], ["party", "serve", ".", "--data", "x.csv", "--listen", "127.0.0.1:0"]):
-    done = CliRunner().invoke(app, command)
+for command in ("party serve --help", "certs init --help", "party serve . --data x.csv --listen 127.0.0.1:0"):
+    done = CliRunner().invoke(app, command.split())
     print(done.exit_code, done.exception)
 """
 
