@@ -24,8 +24,7 @@ from rich.table import Table
 
 from privee.audit import Grid, run_grid, subject_from_dataset
 from privee.audit.cards import estimate
-from privee.audit.results import Audit
-from privee.audit.words import figure, interval
+from privee.audit.results import Audit, short_number, with_interval
 from privee.vfl.training import TrainingSettings
 
 HERE = Path(__file__).parent
@@ -95,9 +94,9 @@ def show(rows: list[dict[str, Any]]) -> None:
     for heading in ("case", "defense", "attack", "error", "uniform", "mean", "regression"):
         table.add_column(heading)
     for one in rows:
-        guesses = (figure(one[f"{guess} guess"]) for guess in ("uniform", "mean", "regression"))
+        guesses = (short_number(one[f"{guess} guess"]) for guess in ("uniform", "mean", "regression"))
         attack = f"{one['attack']} ({one['attacker']})"
-        table.add_row(one["case"], one["defense"], attack, interval(estimate(one["feature_mse"])), *guesses)
+        table.add_row(one["case"], one["defense"], attack, with_interval(estimate(one["feature_mse"])), *guesses)
     Console(width=200).print(table)
 
 

@@ -1,4 +1,4 @@
-"""What an audit found: plain records, ready for JSON, tables and the report."""
+"""What an audit found: plain records, ready for JSON, tables and the report; their numbers as people read them."""
 
 from __future__ import annotations
 
@@ -191,3 +191,27 @@ class Audit:
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return dataclasses.asdict(self)
+
+
+SMALLEST_SHOWN = 1e-4
+
+
+def short_number(value: float) -> str:
+    """Four decimals, three where that is plenty.
+
+    Example:
+        >>> [short_number(value) for value in (0.00071, 0.2873, 18.61, 3e-9, 0.0)]
+        ['0.0007', '0.287', '18.6', '< 0.0001', '0']
+    """
+    if value == 0:
+        return "0"
+    if value < SMALLEST_SHOWN:
+        return "< 0.0001"
+    return f"{value:.4f}" if value < 0.1 else f"{value:.3f}" if value < 10 else f"{value:.1f}"
+
+
+def with_interval(found: Estimate) -> str:
+    """The mean with its 95 % interval, if there is one."""
+    if found.low is None or found.high is None:
+        return short_number(found.mean)
+    return f"{short_number(found.mean)} ({short_number(found.low)} to {short_number(found.high)})"

@@ -93,15 +93,15 @@ def attack(
 
 
 def _print(subject: str, finding: Any, guesses: Any) -> None:
-    from privee.audit.words import figure
+    from privee.audit.results import short_number
 
     out.print(f"{subject}; {finding.attack}, {finding.attacker}, against {finding.defense}", markup=False)
-    found = "none" if finding.feature_mse is None else figure(finding.feature_mse)
+    found = "none" if finding.feature_mse is None else short_number(finding.feature_mse)
     out.print(f"feature MSE          {found}  {finding.reason}")
     for guess in guesses:
-        out.print(f"  {guess.attack:<19}{figure(guess.feature_mse)}")
+        out.print(f"  {guess.attack:<19}{short_number(guess.feature_mse)}")
     if finding.guess_normalised is not None:  # None where a guess is exact already, or nothing was found
         out.print(f"guess-normalised     {finding.guess_normalised:.3f}  (1: the release gave nothing away)")
     if finding.confidence_residual is not None:
-        out.print(f"confidence residual  {figure(finding.confidence_residual)}")
+        out.print(f"confidence residual  {short_number(finding.confidence_residual)}")
     out.print(f"seconds              {finding.seconds:.1f}")

@@ -106,15 +106,15 @@ def print_audit(found: Audit) -> None:
 
 
 def _table(found: Audit, subject: str) -> Table:
-    from privee.audit.words import figure
+    from privee.audit.results import short_number
 
     cards = [card for card in found.cards if card.subject == subject]
     guess = cards[0].guess
     table = Table(
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
-        caption=f"without any release: {guess.attack} {figure(guess.error.mean)}, "
-        f"column means {figure(cards[0].mean_guess.mean)}",
+        caption=f"without any release: {guess.attack} {short_number(guess.error.mean)}, "
+        f"column means {short_number(cards[0].mean_guess.mean)}",
         caption_justify="left",
     )
     table.add_column("defense", overflow="fold", max_width=24)
@@ -124,8 +124,8 @@ def _table(found: Audit, subject: str) -> Table:
     for card in cards:
         table.add_row(
             card.defense,
-            figure(card.naive.error.mean) if card.naive else "-",
-            figure(card.adaptive.error.mean) if card.adaptive else "-",
+            short_number(card.naive.error.mean) if card.naive else "-",
+            short_number(card.adaptive.error.mean) if card.adaptive else "-",
             f"{card.guess_normalised:.0%}",
             "-" if card.attainable_protection is None else f"{card.attainable_protection:.0%}",
             f"{card.mean_l1_moved:.2f}",

@@ -138,26 +138,26 @@ def _lines(lines: Iterable[tuple[str, str]], width: int = 11) -> None:
 
 
 def _figures(option: RankedOption) -> str:
-    from privee.audit.words import figure, interval
+    from privee.audit.results import short_number, with_interval
 
     words, attacked = _short(option), option.attacked
     if attacked is None or attacked.headline.attacker == "guess":
         return words
     best, guess = attacked.headline, attacked.guess
     return (
-        f"{words}; best attack: {best.attack} ({best.attacker}), {interval(best.error)}; without the release: "
-        f"{guess.attack}, {figure(guess.error.mean)}"
+        f"{words}; best attack: {best.attack} ({best.attacker}), {with_interval(best.error)}; without the release: "
+        f"{guess.attack}, {short_number(guess.error.mean)}"
     )
 
 
 def _short(option: RankedOption) -> str:
-    from privee.audit.words import figure
+    from privee.audit.results import short_number
 
     moved, attacked = option.figures, option.attacked
-    words = f"moved {figure(moved.mean_l1_moved)} (L1), top score off by {figure(moved.top_score_error)}"
+    words = f"moved {short_number(moved.mean_l1_moved)} (L1), top score off by {short_number(moved.top_score_error)}"
     if attacked is None:
         return words
     share = attacked.attainable_protection
     attainable = "" if share is None else f", {share:.0%} of attainable protection"
-    error = figure(attacked.headline.error.mean)
+    error = short_number(attacked.headline.error.mean)
     return f"{words}; attack error {error}, {attacked.guess_normalised:.0%} of a guess's{attainable}"

@@ -20,8 +20,8 @@ from privee.audit.recommend.evidence import (
     synthetic_ground,
 )
 from privee.audit.recommend.rules import candidates, kind_of, not_protective, others, safest
+from privee.audit.results import short_number
 from privee.audit.subject import Subject
-from privee.audit.words import figure
 from privee.defenses import Defense
 from privee.errors import PriveeError
 from privee.progress import Progress
@@ -180,17 +180,17 @@ class Limit:
     """The most that one of the figures may be, for a wish's sake."""
 
     wish: str
-    figure: str
+    quantity: str
     most: float
     words: str
 
     def share(self, found: Figures) -> float:
         """Of what is allowed; above 1 the wish is not met."""
-        return float(getattr(found, self.figure)) / self.most
+        return float(getattr(found, self.quantity)) / self.most
 
     def failure(self, found: Figures) -> str:
         """What is wrong, in words."""
-        return self.words.format(figure(getattr(found, self.figure)), figure(self.most))
+        return self.words.format(short_number(getattr(found, self.quantity)), short_number(self.most))
 
 
 def limits_of(wishes: Wishes, ground: Ground) -> tuple[Limit, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from privee.audit.recommend.answer import Attacked, Figures, RankedOption, Wishes
 from privee.audit.recommend.evidence import MOST_RELEASES, Ground
 from privee.audit.recommend.rules import EPSILONS
-from privee.audit.words import figure
+from privee.audit.results import short_number
 from privee.defenses import Defense
 from privee.theory import composed_epsilon
 
@@ -52,8 +52,8 @@ def over_releases(
         defense, found = whole_budget
         lines.append(
             f"The whole budget could then go into that one release: {defense.spec} moves scores by "
-            f"{figure(found.mean_l1_moved)} on average, where the recommended one moves them by "
-            f"{figure(chosen.figures.mean_l1_moved)}."
+            f"{short_number(found.mean_l1_moved)} on average, where the recommended one moves them by "
+            f"{short_number(chosen.figures.mean_l1_moved)}."
         )
     return tuple(lines)
 
@@ -67,11 +67,11 @@ def how_to_use(defense: Defense, ground: Ground) -> str:
 
 def with_findings(why: str, found: Figures, attacked: Attacked | None) -> str:
     """Why something does not protect, with what was found."""
-    moved, left = figure(found.mean_l1_moved), figure(found.left_after_inverse)
+    moved, left = short_number(found.mean_l1_moved), short_number(found.left_after_inverse)
     told = f"{why}; moved by {moved} (L1), {left} after its public inverse"
     if attacked is None:
         return told
-    error = figure(attacked.headline.error.mean)
+    error = short_number(attacked.headline.error.mean)
     return f"{told}; the best attack errs by {error}, {attacked.guess_normalised:.0%} of the best guess's error"
 
 

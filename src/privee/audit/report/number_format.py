@@ -10,8 +10,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from privee.audit.results import Estimate
-from privee.audit.words import SMALLEST, figure
+from privee.audit.results import SMALLEST_SHOWN, Estimate, short_number
 
 NO_BREAK, MINUS = "\u00a0", "\u2212"
 
@@ -29,7 +28,7 @@ def number(value: float | None) -> str:
         return "infinite"
     if value < 0:
         return MINUS + number(-value)
-    return f"{value:,.0f}" if value >= 1000 else together(figure(value))
+    return f"{value:,.0f}" if value >= 1000 else together(short_number(value))
 
 
 def ratio(value: float | None) -> str:
@@ -79,8 +78,8 @@ def interval(estimate: Estimate) -> str:
     """The 95 % interval in words, or why there is none."""
     if estimate.low is None or estimate.high is None:
         return "one seed, so no interval" if estimate.seeds == 1 else "no interval"
-    if estimate.high < SMALLEST:
-        return together(f"95 % interval below {SMALLEST:.4f}")
+    if estimate.high < SMALLEST_SHOWN:
+        return together(f"95 % interval below {SMALLEST_SHOWN:.4f}")
     return together(f"95 % interval {number(estimate.low)} to {number(estimate.high)}")
 
 
