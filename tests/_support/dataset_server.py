@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from privee.data.datasets import DataFile, dataset_info, registry
+from privee.data.datasets import DataFile, dataset_info
+from privee.data.datasets.info import DATASETS
 from privee.data.datasets.load import cache_folder
 
 CONTENTS = bytes(range(256)) * 2000  # several chunks
@@ -107,6 +108,6 @@ def small_adult(server: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch) ->
             pinned(server, "good" if name == "adult.data" else what, name, text) for name, text in contents.items()
         )
         changed = replace(info, layouts=(replace(info.layouts[0], files=files), *info.layouts[1:]))
-        monkeypatch.setitem(registry.DATASETS._known, "adult", changed)
+        monkeypatch.setitem(DATASETS._known, "adult", changed)
 
     return pin

@@ -30,7 +30,7 @@ from pathlib import Path
 import numpy as np
 from privee.data.alignment.file_alignment import align_files
 from privee.data.score_files.protect import protect_file
-from privee.data.score_files.in_memory import load_scores
+from privee.data.score_files.open_files import load_scores
 from privee.data.tables import AlignedIds, read_party_table
 from privee.defenses import defense
 from privee.errors import PriveeError

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from privee.cli.joint_data import MODEL_NAMES
+from privee.cli.joint_data import MODEL_NAMES, chosen_subject
 from privee.cli.output import InterruptedByUserError, out, print_json, progress_bar
-from privee.cli.subjects import chosen_subject
 from privee.data.partition import How
 from privee.errors import PriveeError
 
@@ -50,7 +49,7 @@ def attack(
     A long attack that is interrupted goes on where it stopped when the same command is given again.
     """
     from privee.attacks.watch import Watch
-    from privee.audit.single import attack_once, save_reconstruction
+    from privee.audit.api import attack_once, save_reconstruction
 
     if releases and dataset:
         raise PriveeError("release files belong to a run; give its folder")

@@ -9,9 +9,8 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from privee.cli.joint_data import MODEL_NAMES
+from privee.cli.joint_data import MODEL_NAMES, chosen_subjects
 from privee.cli.output import InterruptedByUserError, out, print_json, progress_bar
-from privee.cli.subjects import chosen_subjects
 from privee.data.partition import How
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ import typer
 from privee.cli.output import err, out, stop_in_order
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError
-from privee.gateway.budget.base import Option
-from privee.gateway.budget.registry import budget_options
+from privee.gateway.budget.base import Option, budget_options
 
 
 def with_budget_options(command: Callable[..., None]) -> Callable[..., None]:

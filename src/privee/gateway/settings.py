@@ -9,7 +9,7 @@ from typing import Any
 
 from privee.defenses import Defense
 from privee.errors import SettingError
-from privee.gateway.budget.registry import budget_options
+from privee.gateway.budget.base import budget_options
 from privee.gateway.ledger.api_keys import check_rate
 from privee.net import is_loopback
 from privee.party.wire import MAX_ENTITIES

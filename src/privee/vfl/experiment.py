@@ -16,7 +16,7 @@ import torch
 from privee.atomic import read_json, write_json
 from privee.data.datasets import Dataset, load_dataset
 from privee.data.partition import How, Partition, split_columns, split_image
-from privee.data.score_files.in_memory import save_scores
+from privee.data.score_files.open_files import save_scores
 from privee.data.tables import Preprocessing
 from privee.defenses import Defense
 from privee.errors import PriveeError

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from privee import PriveeError
-from privee.data.datasets import DataFile, dataset_info, fetch_dataset, load_dataset, registry
+from privee.data.datasets import DataFile, dataset_info, fetch_dataset, load_dataset
 from privee.data.datasets import fetch as fetching
 from privee.data.datasets.fetch import download, download_files
+from privee.data.datasets.info import DATASETS
 from privee.data.datasets.load import cache_folder
 from tests._support.dataset_server import (
     CONTENTS,
@@ -178,7 +179,7 @@ def test_a_file_that_broke_in_the_cache_is_refused(server, adult, function):
 def test_a_failed_download_still_names_the_python_archive(server, tmp_path, monkeypatch):
     info = dataset_info("cifar10")
     official = replace(info.layouts[0], files=(pinned(server, "good", "cifar-10-binary.tar.gz"),))
-    monkeypatch.setitem(registry.DATASETS._known, "cifar10", replace(info, layouts=(official,)))
+    monkeypatch.setitem(DATASETS._known, "cifar10", replace(info, layouts=(official,)))
     (tmp_path / "cifar-10-python.tar.gz").touch()
     with pytest.raises(PriveeError, match=r"answered 404 .*cifar-10-python\.tar\.gz is not read: python archives"):
         load_dataset("cifar10", data_dir=tmp_path)

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from privee import PriveeError
-from privee.data.datasets import DataFile, Dataset, dataset_info, load_dataset, registry
+from privee.data.datasets import DataFile, Dataset, dataset_info, load_dataset
 from privee.data.datasets.cifar import HUNDRED, TEN
+from privee.data.datasets.info import DATASETS
 from privee.data.datasets.load import cache_folder
 
 _FOLDER = os.environ.get("PRIVEE_DATA_DIR") or Path(__file__).parents[4] / "shared" / "data"
@@ -71,7 +72,7 @@ def _pin(monkeypatch, name: str, path: Path) -> DataFile:
         layout.files[0], sha256=hashlib.sha256(path.read_bytes()).hexdigest(), size=path.stat().st_size, md5=""
     )
     changed = replace(info, layouts=(replace(layout, files=(pinned,)), *info.layouts[1:]))
-    monkeypatch.setitem(registry.DATASETS._known, name, changed)
+    monkeypatch.setitem(DATASETS._known, name, changed)
     return pinned
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from privee.gateway.budget.base import known_policies
 from privee.gateway.budget.price import CAP, NOTHING, UNIT, Price
-from privee.gateway.budget.registry import known_policies
 from privee.gateway.budget.releases import Releases
 from privee.gateway.ledger.charge_sql import Counting
 from privee.gateway.ledger.connections import Connections

@@ -9,17 +9,17 @@ import pytest
 import privee
 from privee import OrderedDP, PriveeU
 from privee.errors import PriveeError
-from privee.gateway.budget.base import Option
-from privee.gateway.budget.corollary import Corollary
-from privee.gateway.budget.price import UNIT
-from privee.gateway.budget.registry import (
+from privee.gateway.budget.base import (
     POLICIES,
+    Option,
     budget_options,
     known_policies,
     options_of,
     register,
     wanted_policies,
 )
+from privee.gateway.budget.corollary import Corollary
+from privee.gateway.budget.price import UNIT
 from privee.gateway.budget.releases import Releases
 from privee.gateway.budget.total_epsilon_advanced import TotalEpsilonAdvanced
 from privee.gateway.budget.total_epsilon_basic import TotalEpsilonBasic

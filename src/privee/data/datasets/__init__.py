@@ -4,9 +4,8 @@ A new dataset is one new file here that registers a `DatasetInfo`.
 """
 
 from privee.data.datasets.base import Dataset
-from privee.data.datasets.info import DataFile, DatasetInfo, Layout
+from privee.data.datasets.info import DataFile, DatasetInfo, Layout, dataset_info, known_datasets, register
 from privee.data.datasets.load import Fetched, describe, fetch_dataset, load_dataset, where_is
-from privee.data.datasets.registry import dataset_info, known_datasets, register
 
 __all__ = [
     "DataFile",

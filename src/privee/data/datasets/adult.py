@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from privee.data.datasets.base import Features, Groups, Labels, Parts, one_hot, scale_to_unit
-from privee.data.datasets.info import DataFile, DatasetInfo, Layout
-from privee.data.datasets.registry import register
+from privee.data.datasets.info import DataFile, DatasetInfo, Layout, register
 
 _URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
 _NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")

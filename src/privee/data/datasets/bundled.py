@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from privee.data.datasets.base import Parts, one_feature_each, scale_to_unit, stratified_split
-from privee.data.datasets.info import DatasetInfo, Layout
-from privee.data.datasets.registry import register
+from privee.data.datasets.info import DatasetInfo, Layout, register
 from privee.extras import needed
 
 _BUNDLED = "scikit-learn's bundled copy"

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.data.datasets.base import Features, Labels, Parts, pictures_to_unit
-from privee.data.datasets.info import DataFile, DatasetInfo, Layout
-from privee.data.datasets.registry import register
+from privee.data.datasets.info import DataFile, DatasetInfo, Layout, register
 from privee.errors import PriveeError
 
 _HOME = "https://www.cs.toronto.edu/~kriz/"

@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow.csv as arrow_csv
 
 from privee.data.datasets.base import Parts, one_feature_each, scale_to_unit, stratified_split
-from privee.data.datasets.info import DataFile, DatasetInfo, Layout
-from privee.data.datasets.registry import register
+from privee.data.datasets.info import DataFile, DatasetInfo, Layout, register
 
 _NAME = "Sensorless_drive_diagnosis.txt"
 _COLUMNS = 48

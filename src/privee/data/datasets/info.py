@@ -1,4 +1,4 @@
-"""What is known of a dataset before it is read: its files, their checksums, and where they come from."""
+"""What is known of a dataset before it is read: its files, their checksums, where they come from; datasets by name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from privee.data.datasets.base import Parts
-from privee.registry import LAST
+from privee.registry import LAST, Named
 
 Reader = Callable[[Mapping[str, bytes], int], Parts]
 """Turns the contents of a layout's files, by name, and a seed for the split into arrays."""
@@ -77,3 +77,26 @@ class DatasetInfo:
             {"title": layout.title, "files": [dataclasses.asdict(f) for f in layout.files]} for layout in self.layouts
         ]
         return {fact: getattr(self, fact) for fact in facts} | {"layouts": layouts}
+
+
+DATASETS: Named[DatasetInfo] = Named("dataset", ("privee.data.datasets",))
+
+
+def register(info: DatasetInfo) -> DatasetInfo:
+    """Add a dataset under its `name`; refuses a name that is taken."""
+    return DATASETS.add(info.name, info)
+
+
+def known_datasets() -> dict[str, DatasetInfo]:
+    """All known datasets by name.
+
+    Example:
+        >>> known_datasets()["adult"].columns
+        14
+    """
+    return DATASETS.known()
+
+
+def dataset_info(name: str) -> DatasetInfo:
+    """What is known of one dataset."""
+    return DATASETS.find(name)

@@ -14,8 +14,7 @@ import numpy as np
 
 from privee.data.datasets.base import Dataset, Labels
 from privee.data.datasets.fetch import download_files, verified_bytes
-from privee.data.datasets.info import DatasetInfo, Layout
-from privee.data.datasets.registry import dataset_info
+from privee.data.datasets.info import DatasetInfo, Layout, dataset_info
 from privee.errors import PriveeError
 from privee.extras import needed
 from privee.progress import Progress

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Self
 
 from privee.defenses import Defense
 from privee.errors import SettingError
-from privee.gateway.budget.base import Option
-from privee.gateway.budget.registry import register
+from privee.gateway.budget.base import Option, register
 from privee.gateway.budget.releases import Releases
 from privee.theory.budget_plan import plan_budget
 

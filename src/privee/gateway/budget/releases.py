@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from privee.defenses import Defense
-from privee.gateway.budget.base import BudgetPolicy, Option
-from privee.gateway.budget.registry import register
+from privee.gateway.budget.base import BudgetPolicy, Option, register
 from privee.gateway.numbers_as_text import counted, number
 
 

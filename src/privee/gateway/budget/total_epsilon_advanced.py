@@ -14,9 +14,8 @@ from typing import Any, ClassVar, Self
 
 from privee.defenses import Defense
 from privee.errors import SettingError
-from privee.gateway.budget.base import Option
+from privee.gateway.budget.base import Option, register
 from privee.gateway.budget.price import CAP, SLACK, UNIT, Price
-from privee.gateway.budget.registry import register
 from privee.gateway.budget.total_epsilon_basic import TotalEpsilonBasic, whole_total
 
 

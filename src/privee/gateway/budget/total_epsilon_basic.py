@@ -10,9 +10,8 @@ from typing import Any, ClassVar, Self
 
 from privee.defenses import Defense
 from privee.errors import SettingError
-from privee.gateway.budget.base import BudgetPolicy, Option
+from privee.gateway.budget.base import BudgetPolicy, Option, register
 from privee.gateway.budget.price import CAP, UNIT
-from privee.gateway.budget.registry import register
 from privee.gateway.numbers_as_text import number
 
 

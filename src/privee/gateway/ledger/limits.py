@@ -7,9 +7,8 @@ from typing import Any
 
 from privee.defenses import Defense
 from privee.errors import SettingError
-from privee.gateway.budget.base import BudgetPolicy
+from privee.gateway.budget.base import BudgetPolicy, wanted_policies
 from privee.gateway.budget.price import CAP, Price
-from privee.gateway.budget.registry import wanted_policies
 
 
 @dataclasses.dataclass(frozen=True)
