@@ -45,7 +45,7 @@ from privee.cli.app import app
 
 said = {}
 for line in json.loads(sys.argv[1]):
-    done = CliRunner().invoke(app, line.split(), env={"COLUMNS": "200"}, catch_exceptions=False)
+    done = CliRunner().invoke(app, line.split(), catch_exceptions=False)
     assert done.exit_code == 0, (line, done.output)
     said[line] = done.stdout
 
@@ -75,7 +75,7 @@ def run(source: Path, *command: str, cwd: Path, expected: int = 0) -> str:
     done = subprocess.run(  # noqa: S603 (our own interpreter)
         [sys.executable, *command],
         cwd=cwd,
-        env=os.environ | {"PYTHONPATH": str(source)},
+        env=os.environ | {"PYTHONPATH": str(source), "COLUMNS": "200"},
         capture_output=True,
         text=True,
         check=False,

@@ -16,6 +16,7 @@ from joblib import Parallel, delayed, parallel_config
 from privee.audit.results import Finding
 from privee.audit.task import Task, run_task
 from privee.errors import PriveeError, SettingError
+from privee.extras import needed
 
 Engine = Literal["local", "ray"]
 Item = TypeVar("Item")
@@ -71,11 +72,8 @@ def _numbered(number: int, call: Callable[[Item], Result], item: Item) -> tuple[
 
 
 def _on_ray(call: Callable[[Item], Result], items: Sequence[Item], jobs: int | None) -> Iterator[tuple[Item, Result]]:
-    try:
-        import ray
-        from ray.util.joblib import register_ray
-    except ModuleNotFoundError:
-        raise PriveeError("the engine ray needs Ray: pip install 'privee[ray]'") from None
+    ray = needed("ray", "Ray", extra="ray", what="the engine ray")
+    register_ray = needed("ray.util.joblib", "Ray", extra="ray", what="the engine ray").register_ray
     started = not ray.is_initialized()
     if started:
         _start_ray()

@@ -9,7 +9,7 @@ import typer
 
 from privee.cli.joint_data import id_columns, named_files
 from privee.cli.output import out, print_json, progress_bar
-from privee.errors import PriveeError
+from privee.extras import missing
 
 
 def align_command(
@@ -36,7 +36,7 @@ def align_command(
     try:
         from privee.data.alignment import align_files
     except ModuleNotFoundError as error:
-        raise PriveeError(f"alignment needs {error.name}: pip install 'privee[alignment]'") from None
+        raise missing("alignment", error.name, "alignment") from None
     files = named_files(party)
     with progress_bar("aligning") as progress:
         summary = align_files(

@@ -28,6 +28,7 @@ from privee.cli import (
 )
 from privee.cli.output import InterruptedByUserError, print_error
 from privee.errors import PriveeError
+from privee.extras import missing
 from privee.version import __version__
 
 BAD_INPUT, INTERRUPTED = 2, 130
@@ -89,7 +90,7 @@ def run() -> int:
     except ModuleNotFoundError as error:  # an extra that is not installed; a missing part of privee itself is a bug
         if (error.name or "privee").startswith("privee"):
             raise
-        print_error(f"this command needs {error.name}: pip install 'privee[all]'")
+        print_error(str(missing("this command", error.name, "all")))
         return BAD_INPUT
     except (PriveeError, OSError) as error:
         print_error(_words(error))

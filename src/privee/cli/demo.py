@@ -9,7 +9,7 @@ import typer
 
 from privee.cli.audit import print_audit
 from privee.cli.output import InterruptedByUserError, out, print_json, progress_bar
-from privee.errors import PriveeError
+from privee.extras import missing
 
 
 def demo(
@@ -26,7 +26,7 @@ def demo(
         from privee.audit import save_audit
         from privee.demo import run_demo
     except ModuleNotFoundError as error:
-        raise PriveeError(f"the demo needs {error.name}: pip install 'privee[demo]'") from None
+        raise missing("the demo", error.name, "demo") from None
     try:
         with progress_bar("training") as bar:
             found = run_demo(folder, seeds=seeds, jobs=jobs, progress=lambda what, done, of: bar(done, of, what))

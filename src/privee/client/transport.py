@@ -19,6 +19,7 @@ from privee.client.calls import Call
 from privee.client.plan import Failure, Outcome, Plan, Result
 from privee.client.replies import Reply
 from privee.errors import PriveeError, SettingError
+from privee.extras import needed
 from privee.net import is_loopback
 from privee.version import __version__
 
@@ -27,11 +28,8 @@ Verify = bool | str | PathLike[str]
 
 def load_httpx() -> ModuleType:
     """The optional package, or one line that says how to get it."""
-    try:
-        import httpx
-    except ModuleNotFoundError:
-        raise PriveeError("the client needs httpx: pip install 'privee[client]'") from None
-    return httpx
+    found: ModuleType = needed("httpx", "httpx", extra="client", what="the client")
+    return found
 
 
 def options(url: str, key: str | None, *, timeout: float, verify: Verify, allow_plain: bool) -> dict[str, Any]:

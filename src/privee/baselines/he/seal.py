@@ -16,15 +16,12 @@ from numpy.typing import NDArray
 from privee.baselines.he.circuit import Factor
 from privee.baselines.he.parameters import Plan
 from privee.errors import PriveeError
+from privee.extras import needed
 
 
 def seal() -> Any:
     """The binding, or one clear line."""
-    try:
-        import tenseal.sealapi
-    except ImportError:
-        raise PriveeError("encrypted top-k needs TenSEAL: pip install 'privee[baselines]'") from None
-    return tenseal.sealapi
+    return needed("tenseal.sealapi", "TenSEAL", extra="baselines", what="encrypted top-k")
 
 
 @functools.lru_cache(maxsize=4)
