@@ -33,7 +33,7 @@ from privee.federation.kits.admin import Admin, admin_of
 from privee.federation.kits.policy import write_job
 from privee.federation.kits.project import create_project
 from privee.federation.kits.run import run_job, wait_for_sites
-from privee.federation.kits.start import local_kits
+from privee.federation.kits.start_kit import local_kits
 from privee.federation.settings import JobSettings, dataset_source
 from privee.federation.wire.tensors import Packing
 from privee.vfl import JointModel, make_models

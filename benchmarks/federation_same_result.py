@@ -30,7 +30,7 @@ from privee.federation.kits.policy import write_job
 from privee.federation.kits.project import Project, create_project
 from privee.federation.kits.run import run_job, wait_for_sites
 from privee.federation.kits.simulator import assemble
-from privee.federation.kits.start import local_kits, parts_of
+from privee.federation.kits.start_kit import local_kits, parts_of
 from privee.federation.settings import JobSettings, dataset_source
 from privee.vfl.experiment import train_run
 from privee.vfl.joint_data import from_dataset

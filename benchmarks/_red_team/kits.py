@@ -11,7 +11,7 @@ from privee.federation.kits.admin import admin_of
 from privee.federation.kits.policy import write_job
 from privee.federation.kits.project import create_project
 from privee.federation.kits.run import follow_job, wait_for_sites
-from privee.federation.kits.start import local_kits
+from privee.federation.kits.start_kit import local_kits
 
 SECONDS = 120.0
 

@@ -15,8 +15,8 @@ import pytest
 from privee.atomic import read_json
 from privee.data.datasets.fetch import verified_bytes
 from privee.data.datasets.info import DataFile
-from privee.data.files.limits import VARIABLE, most_bytes
 from privee.data.files.parquet import read_bounded, unpacked
+from privee.data.files.size_limits import VARIABLE, most_bytes
 from privee.data.score_files import open_reader
 from privee.errors import PriveeError
 from privee.vfl.runs import RunFolder

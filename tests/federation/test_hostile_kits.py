@@ -20,7 +20,7 @@ from privee.federation.kits.admin import admin_of
 from privee.federation.kits.policy import CONTROLLER, EXECUTOR, write_job
 from privee.federation.kits.project import Project, create_project
 from privee.federation.kits.run import follow_job, wait_for_sites
-from privee.federation.kits.start import local_kits, prepare_kit
+from privee.federation.kits.start_kit import local_kits, prepare_kit
 from privee.federation.wire.frames import Frame, Note, encode
 from privee.federation.wire.guard import wrong_app, wrong_job
 from tests._support.federation import SESSION
@@ -179,7 +179,7 @@ def test_another_site_does_nothing_in_the_servers_name(found, project):
 
 REFUSED = [
     "privee.processes.ChildProcess",
-    "privee.federation.kits.start.start_kit",
+    "privee.federation.kits.start_kit.start_kit",
     "privee.federation.site.executor.Path",
     "privee.federation.site.executor.PartyExecutorX",
     "privee.federation.result_filter.make_defense",

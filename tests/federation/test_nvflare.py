@@ -23,7 +23,7 @@ from privee.federation.kits.admin import admin_of
 from privee.federation.kits.project import ADMIN, Project, create_project
 from privee.federation.kits.run import run_job
 from privee.federation.kits.simulator import assemble
-from privee.federation.kits.start import local_kits, start_kit
+from privee.federation.kits.start_kit import local_kits, start_kit
 from privee.gateway.demo import World, make_world
 from privee.processes import ChildProcess, start_party
 from privee.vfl.experiment import open_run, train_run

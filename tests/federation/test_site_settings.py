@@ -10,7 +10,7 @@ from privee.errors import PriveeError
 from privee.federation.coordinator.job_run import coordinate
 from privee.federation.errors import SiteError
 from privee.federation.kits.policy import GUARD
-from privee.federation.kits.start import serve_kit
+from privee.federation.kits.start_kit import serve_kit
 from privee.federation.settings import SiteSettings
 from privee.federation.site import executor
 from tests._support.federation import (

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from privee.cli.joint_data import id_columns, named_files
+from privee.cli.model_options import id_columns, named_files
 from privee.cli.output import out, print_json, progress_bar
 from privee.extras import missing
 

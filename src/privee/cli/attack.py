@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from privee.cli.joint_data import MODEL_NAMES, chosen_subject
+from privee.cli.model_options import MODEL_NAMES, chosen_subject
 from privee.cli.output import InterruptedByUserError, out, print_json, progress_bar
 from privee.data.partition import How
 from privee.errors import PriveeError

@@ -9,7 +9,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from privee.cli.joint_data import MODEL_NAMES, chosen_subjects
+from privee.cli.model_options import MODEL_NAMES, chosen_subjects
 from privee.cli.output import InterruptedByUserError, out, print_json, progress_bar
 from privee.data.partition import How
 

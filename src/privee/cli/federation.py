@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from privee.cli.joint_data import MODEL_NAMES, id_columns, named_files, show_outcome
+from privee.cli.model_options import MODEL_NAMES, id_columns, named_files, show_outcome
 from privee.cli.output import InterruptedByUserError, err, out, print_json, progress_bar, stop_in_order
 from privee.data.partition import How
 from privee.errors import PriveeError
@@ -139,7 +139,7 @@ def data(
 
     Example: `privee federation data kits/bank --data bank.csv --id customer --label risk`
     """
-    from privee.federation.kits.start import name_table
+    from privee.federation.kits.start_kit import name_table
 
     written = name_table(kit, table, id_column, label, folder)
     out.print(f"{written}: the table stays where it is, and this file too", markup=False)
@@ -151,7 +151,7 @@ def start(kit: Annotated[Path, typer.Argument(help="The kit of the server or of 
 
     Example: `privee federation start kits/bank`
     """
-    from privee.federation.kits.start import prepare_kit, serve_kit
+    from privee.federation.kits.start_kit import prepare_kit, serve_kit
 
     err.print(f"{prepare_kit(kit)} {kit.resolve().name}, until Ctrl-C", markup=False)
     raise typer.Exit(serve_kit(kit))
@@ -174,7 +174,7 @@ def run(
 
     from privee.federation.kits.project import Project
     from privee.federation.kits.run import JobTimeouts, run_project
-    from privee.federation.kits.start import local_kits, parts_of
+    from privee.federation.kits.start_kit import local_kits, parts_of
 
     opened = Project.open(project)
     timeouts = JobTimeouts(sites=wait, attempts=attempts)

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from privee.cli.joint_data import MODEL_NAMES, chosen_subject
+from privee.cli.model_options import MODEL_NAMES, chosen_subject
 from privee.cli.output import out, print_json, progress_bar
 from privee.data.partition import How
 from privee.errors import PriveeError

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from privee.cli.joint_data import MODEL_NAMES, dataset_data, named_files, show_outcome, table_data
+from privee.cli.model_options import MODEL_NAMES, dataset_data, named_files, show_outcome, table_data
 from privee.cli.output import InterruptedByUserError, err, out, print_json, progress_bar, warn_of_formulas
 from privee.data.partition import How
 from privee.defenses import defense as make_defense

@@ -2,9 +2,9 @@
 
 import pytest
 
+from privee.baselines.he.encrypted_session import Session
 from privee.baselines.he.planning import plan
 from privee.baselines.he.roles import KeyHolder
-from privee.baselines.he.session import Session
 
 
 @pytest.fixture(scope="session")

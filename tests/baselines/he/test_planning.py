@@ -11,6 +11,7 @@ import privee
 from privee.baselines import EncryptedTopK
 from privee.baselines.he.circuit import polynomial, split
 from privee.baselines.he.clear import ClearArithmetic
+from privee.baselines.he.encrypted_session import encrypted_top_k, read_result
 from privee.baselines.he.parameters import MODULUS_LIMIT, Plan, SlotLayout, is_prime, place, primes_near
 from privee.baselines.he.planning import plan
 from privee.baselines.he.polynomials import (
@@ -22,7 +23,6 @@ from privee.baselines.he.polynomials import (
     step_series,
 )
 from privee.baselines.he.seal import seal
-from privee.baselines.he.session import encrypted_top_k, read_result
 
 GAP = 1 / 1024
 

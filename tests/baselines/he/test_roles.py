@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import privee
+from privee.baselines.he.encrypted_session import read_result
 from privee.baselines.he.roles import Evaluator, KeyHolder, Sender
 from privee.baselines.he.seal import from_bytes, seal
-from privee.baselines.he.session import read_result
 
 
 def test_parts_of_two_parties_are_summed_under_encryption(four):

@@ -13,11 +13,11 @@ from privee.baselines import EncryptedTopK
 from privee.baselines.he import clear
 from privee.baselines.he import top_k_defense as defense_module
 from privee.baselines.he.clear import simulate
+from privee.baselines.he.encrypted_session import Session, encrypted_top_k, read_result
 from privee.baselines.he.parameters import FLOOD
 from privee.baselines.he.planning import plan
 from privee.baselines.he.roles import Sender
 from privee.baselines.he.seal import seal
-from privee.baselines.he.session import Session, encrypted_top_k, read_result
 from privee.cli.app import app
 from tests._support.scores import softmax_rows
 

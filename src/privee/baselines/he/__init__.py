@@ -14,11 +14,11 @@ _HOME = {
     "KeyHolder": "roles",
     "Plan": "parameters",
     "Sender": "roles",
-    "Session": "session",
-    "TopKResult": "session",
-    "encrypted_top_k": "session",
+    "Session": "encrypted_session",
+    "TopKResult": "encrypted_session",
+    "encrypted_top_k": "encrypted_session",
     "plan": "planning",
-    "read_result": "session",
+    "read_result": "encrypted_session",
     "simulate": "clear",
 }
 

@@ -19,8 +19,8 @@ from privee.scores import ranking
 from privee.scores.forms import Floats
 
 if TYPE_CHECKING:
+    from privee.baselines.he.encrypted_session import Session
     from privee.baselines.he.parameters import Plan
-    from privee.baselines.he.session import Session
 
 Groups = tuple[tuple[int, ...], ...]
 
@@ -155,6 +155,6 @@ def released_values(groups: Groups, n_classes: int) -> NDArray[np.float64]:
 @functools.lru_cache(maxsize=1)
 def _session(plan: Plan) -> Session:
     """Keys are for one process and plan; making them takes longer than a release."""
-    from privee.baselines.he.session import Session
+    from privee.baselines.he.encrypted_session import Session
 
     return Session(plan)

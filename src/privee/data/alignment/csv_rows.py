@@ -10,7 +10,7 @@ from typing import BinaryIO
 import numpy as np
 
 from privee.data.alignment.ids import Rows
-from privee.data.files.limits import refuse_more
+from privee.data.files.size_limits import refuse_more
 from privee.errors import PriveeError
 
 MARK = b"\xef\xbb\xbf"  # some programs begin UTF-8 files with it

@@ -10,8 +10,8 @@ import pyarrow.parquet as arrow_parquet
 
 from privee.data.alignment.csv_rows import column_place
 from privee.data.alignment.ids import Rows
-from privee.data.files.limits import refuse_more
 from privee.data.files.parquet import bounded, read_bounded
+from privee.data.files.size_limits import refuse_more
 from privee.errors import PriveeError
 
 ID_BYTES = 100  # of a short text in Python

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from privee.data.files.formats import delimiter_of, existing_format
-from privee.data.files.limits import refuse_more, refuse_wide
 from privee.data.files.parquet import bounded, read_bounded
+from privee.data.files.size_limits import refuse_more, refuse_wide
 from privee.errors import PriveeError
 
 CSV_BLOCK = 1 << 24  # a row has to fit into a block

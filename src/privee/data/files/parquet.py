@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as arrow_parquet
 
-from privee.data.files.limits import MOST_COLUMNS, refuse_more, refuse_wide
+from privee.data.files.size_limits import MOST_COLUMNS, refuse_more, refuse_wide
 from privee.errors import PriveeError
 
 MARK = b"PAR1"  # at the end of every Parquet file

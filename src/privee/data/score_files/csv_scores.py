@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as arrow_parquet
 
-from privee.data.files.limits import refuse_wide
+from privee.data.files.size_limits import refuse_wide
 from privee.data.score_files.blocks import Block, Columns, choose_columns
 from privee.errors import PriveeError
 from privee.scores.forms import Floats

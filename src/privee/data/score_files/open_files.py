@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from privee.atomic import whole_file
 from privee.data.files.formats import TABLES, delimiter_of, existing_format, format_of
-from privee.data.files.limits import refuse_more
+from privee.data.files.size_limits import refuse_more
 from privee.data.score_files.blocks import BYTES_PER_BLOCK, Block, Reader, Writer
 from privee.data.score_files.csv_scores import CsvReader, TableWriter, csv_names
 from privee.data.score_files.parquet_scores import ParquetReader, parquet_names

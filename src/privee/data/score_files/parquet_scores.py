@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as arrow_parquet
 
-from privee.data.files.limits import refuse_absurd, refuse_more
 from privee.data.files.parquet import bounded, text_bytes, unpacked
+from privee.data.files.size_limits import refuse_absurd, refuse_more
 from privee.data.score_files.blocks import BYTES_PER_BLOCK, Block, choose_columns
 from privee.data.score_files.csv_scores import make_block
 from privee.errors import PriveeError

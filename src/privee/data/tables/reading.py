@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from privee.atomic import whole_file
 from privee.data.files.arrow import listed, read_table
-from privee.data.files.limits import refuse_more
+from privee.data.files.size_limits import refuse_more
 from privee.data.tables.cells import Kind, from_text, from_typed, ids_of, labels_of
 from privee.errors import PriveeError
 
