@@ -188,6 +188,7 @@ def resumed(project, kits, interrupted, alone):
     return out, json.loads(words), epoch
 
 
+@pytest.mark.slow
 def test_a_site_that_dies_ends_the_job_in_time_with_a_clear_error(interrupted):
     assert interrupted.code == 2
     assert interrupted.words.strip().splitlines()[-1].startswith("privee: site passive-1 ")
@@ -197,18 +198,21 @@ def test_a_site_that_dies_ends_the_job_in_time_with_a_clear_error(interrupted):
     assert not interrupted.written
 
 
+@pytest.mark.slow
 def test_sites_that_do_not_answer_are_told_from_those_that_do(alone):
     """The server lists a dead site for ten minutes, and waits for a hanging one longer than it may take to answer."""
     assert alone.dead == ["passive-1"]
     assert alone.hanging == ["active", "passive-1"]
 
 
+@pytest.mark.slow
 def test_a_job_that_cannot_start_without_a_dead_site_ends(alone):
     """NVFlare would look for the site at ever longer intervals."""
     assert alone.job["lost"] == "passive-1"
     assert alone.job["error"] == "site passive-1 left before the job started"
 
 
+@pytest.mark.slow
 def test_a_command_waits_for_a_lost_site_and_submits_the_job_again(project, interrupted, resumed):
     out, outcome, epoch = resumed
     assert interrupted.board["epoch"] < epoch < EPOCHS  # it had gone on, and was not finished, when the site died again
@@ -220,6 +224,7 @@ def test_a_command_waits_for_a_lost_site_and_submits_the_job_again(project, inte
     assert (out / "config.json").exists()
 
 
+@pytest.mark.slow
 def test_the_direct_line_of_a_job_wants_a_certificate_as_well(interrupted):
     """Neither none nor one that another project's authority signed will do."""
     assert "certificate required" in interrupted.strangers["none"]
@@ -227,6 +232,7 @@ def test_the_direct_line_of_a_job_wants_a_certificate_as_well(interrupted):
     assert "timed out" in interrupted.strangers["own"]
 
 
+@pytest.mark.slow
 def test_after_two_crashes_the_weights_are_those_of_an_unbroken_local_run(resumed, project, tmp_path):
     out, outcome, _ = resumed
     dataset = load_dataset("digits")
@@ -245,6 +251,7 @@ def test_after_two_crashes_the_weights_are_those_of_an_unbroken_local_run(resume
     assert [record["epoch"] for record in metrics] == [*range(1, EPOCHS + 1), EPOCHS]
 
 
+@pytest.mark.slow
 def test_each_part_is_at_its_role_alone(resumed, project):
     out, *_ = resumed
     assert not (out / "parties").exists()
@@ -258,6 +265,7 @@ def test_each_part_is_at_its_role_alone(resumed, project):
     assert all(f.parents[1].stat().st_mode & 0o077 == 0 for f in keys)
 
 
+@pytest.mark.slow
 def test_the_trained_run_is_served(resumed, project, tmp_path):
     """From provisioning to a protected prediction: each party serves from its own kit, the gateway from `out`."""
     out, *_ = resumed

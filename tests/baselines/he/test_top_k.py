@@ -219,7 +219,8 @@ def test_protect_writes_a_release_of_one_row(tmp_path):
 
 
 def test_without_tenseal_there_is_one_clear_line(monkeypatch):
-    monkeypatch.setitem(sys.modules, "tenseal", None)
+    for module in ("tenseal", "tenseal.sealapi"):
+        monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(privee.PriveeError, match=r"pip install 'privee\[baselines\]'"):
         seal()
 
