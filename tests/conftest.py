@@ -25,12 +25,11 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LONGEST = (
-    "federation/test_nvflare.py",
+    "federation",
     "paper/test_results.py",
     "cli/test_train.py",
     "baselines/he/test_top_k.py",
     "audit/test_grid.py",
-    "federation/test_jobs.py",
     "cli/test_audit.py",
     "data/test_bombs.py",
     "attacks/test_attacks.py",

@@ -3,6 +3,8 @@
 import csv
 import json
 import os
+import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -16,6 +18,7 @@ from privee.data.datasets import load_dataset
 from privee.data.partition import Partition
 from privee.federation.coordinator.exchange import Exchange
 from privee.federation.coordinator.job_run import coordinate
+from privee.federation.kits.project import ADMIN, Project
 from privee.federation.kits.simulator import assemble
 from privee.federation.settings import JobSettings, SiteSettings, table_source
 from privee.federation.site.executor import NumberedReplies
@@ -140,3 +143,24 @@ def own_tables(folder: Path, files: Mapping[str, Path]) -> dict[str, SiteSetting
         site: SiteSettings(folder=folder / site, data=file, id_column="customer", label=labels.get(site))
         for site, file in files.items()
     }
+
+
+def talk(project: Project, port: int, kit: Path | None) -> bytes:
+    """Connect with a kit's certificate, or without one, and wait for a word."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.load_verify_locations(project.kit(ADMIN) / "startup" / "rootCA.pem")
+    if kit is not None:
+        context.load_cert_chain(kit / "startup" / "client.crt", kit / "startup" / "client.key")
+    plain = socket.create_connection(("127.0.0.1", port), timeout=5)
+    with plain, context.wrap_socket(plain) as line:
+        line.settimeout(1.0)
+        return line.recv(1)
+
+
+def refusal(project: Project, port: int, kit: Path | None) -> str:
+    """How somebody is turned away; "timed out" is for those who are let in: NVFlare waits for their words."""
+    try:
+        return f"an answer of {len(talk(project, port, kit))} bytes"
+    except OSError as error:
+        return str(error).lower().replace("_", " ")

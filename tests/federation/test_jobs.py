@@ -4,6 +4,7 @@ import dataclasses
 import json
 import shutil
 import signal
+import socket
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,7 @@ from privee.vfl.experiment import train_run
 from privee.vfl.joint_data import from_dataset, from_tables
 from privee.vfl.training import TrainingSettings
 from tests._support import scoring_job as scoring
-from tests._support.federation import largest_difference, line_to, said, started, write_tables
+from tests._support.federation import largest_difference, line_to, refusal, said, started, write_tables
 
 JOB = dataclasses.replace(digits_job("mlp", 3, run="three"), answer_seconds=60.0)
 FILTER = {
@@ -104,6 +105,8 @@ class Found:
     read: str
     smuggled: bool
     status: str
+    strangers: dict[str, str]
+    elsewhere: str
 
 
 @pytest.fixture(scope="module")
@@ -112,8 +115,12 @@ def found(tmp_path_factory) -> Found:
     folder = tmp_path_factory.mktemp("jobs")
     project = create_project(folder / "project", digits_job("mlp", 4), port=free_port(), direct_port=free_port())
     install_scoring(project)
+    foreign = create_project(folder / "foreign", project.job, port=project.port)  # the same names, another authority
     with local_kits(project), admin_of(project, 120) as admin:
         wait_for_sites(admin, project.job.parties, 120)
+        known = {"none": None, "foreign": foreign.kit("active"), "own": project.kit("active")}
+        strangers = {who: refusal(project, project.port, kit) for who, kit in known.items()}
+        elsewhere = from_another_address(project.port)
         other = admin.submit(scoring_job(folder / "scoring"))
         state, coordinator = run_job(admin, write_job(folder / "job", JOB), folder / "three")
         assert "outcome" in state, state
@@ -127,7 +134,20 @@ def found(tmp_path_factory) -> Found:
         status = admin.status(smuggling)
         parts = parts_of(project)
         assemble(folder / "run", coordinator, {site: parts[site] / JOB.run for site in JOB.parties})
-    return Found(received, folder / "run", read, marker.exists(), status)
+    return Found(received, folder / "run", read, marker.exists(), status, strangers, elsewhere)
+
+
+def from_another_address(port: int) -> str:
+    """What happens to somebody who does not call by way of loopback."""
+    found = [one.address for card in psutil.net_if_addrs().values() for one in card if one.family == socket.AF_INET]
+    others = [address for address in found if not address.startswith("127.")]
+    if not others:
+        return "this machine has no other address"
+    try:
+        with socket.create_connection((others[0], port), timeout=5):
+            return "let in"
+    except OSError as error:
+        return str(error).lower()
 
 
 def what_an_admin_reads(admin: Admin, site: str, file: str) -> str:
@@ -143,6 +163,19 @@ def test_an_admin_neither_reads_a_sites_files_nor_runs_other_code_there(found):
     assert "invalid_request" in found.read  # the guard took the command away before anybody asked for rights
     assert not found.smuggled
     assert found.status == "FINISHED:FAILED_TO_RUN"
+
+
+def test_a_wrong_certificate_is_refused(found):
+    """Only certificates that this project's authority signed get in; without any, nobody does."""
+    assert "certificate required" in found.strangers["none"]
+    assert "unknown ca" in found.strangers["foreign"]
+    assert "timed out" in found.strangers["own"]
+
+
+def test_the_server_listens_on_loopback_alone(found):
+    if found.elsewhere == "this machine has no other address":
+        pytest.skip(found.elsewhere)
+    assert "refused" in found.elsewhere
 
 
 def test_some_of_a_projects_sites_train_as_in_one_process(found, tmp_path):

@@ -4,13 +4,11 @@ import dataclasses
 import json
 import signal
 import socket
-import ssl
 import subprocess
 import time
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 import torch
 from benchmarks._shared.federation_jobs import digits_job, free_port
@@ -20,7 +18,7 @@ from privee.atomic import read_json
 from privee.data.datasets import load_dataset
 from privee.data.partition import Partition
 from privee.federation.kits.admin import admin_of
-from privee.federation.kits.project import ADMIN, Project, create_project
+from privee.federation.kits.project import Project, create_project
 from privee.federation.kits.run import run_job
 from privee.federation.kits.simulator import assemble
 from privee.federation.kits.start_kit import local_kits, start_kit
@@ -30,30 +28,11 @@ from privee.vfl.experiment import open_run, train_run
 from privee.vfl.joint_data import from_dataset
 from privee.vfl.training import TrainingSettings
 from privee.vfl.weights import load_tensors
-from tests._support.federation import said, started
+from tests._support.federation import refusal, said, started
+
+pytestmark = pytest.mark.slow  # `make test` has the same over real bytes in one process, and jobs on running kits
 
 EPOCHS, ANSWER = 40, 8.0
-
-
-def talk(project: Project, port: int, kit: Path | None) -> bytes:
-    """Connect with a kit's certificate, or without one, and wait for a word."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.load_verify_locations(project.kit(ADMIN) / "startup" / "rootCA.pem")
-    if kit is not None:
-        context.load_cert_chain(kit / "startup" / "client.crt", kit / "startup" / "client.key")
-    plain = socket.create_connection(("127.0.0.1", port), timeout=5)
-    with plain, context.wrap_socket(plain) as line:
-        line.settimeout(1.0)
-        return line.recv(1)
-
-
-def refusal(project: Project, port: int, kit: Path | None) -> str:
-    """How somebody is turned away; "timed out" is for those who are let in: NVFlare waits for their words."""
-    try:
-        return f"an answer of {len(talk(project, port, kit))} bytes"
-    except OSError as error:
-        return str(error).lower().replace("_", " ")
 
 
 def board_of(project: Project, run: Path) -> Path:
@@ -188,7 +167,6 @@ def resumed(project, kits, interrupted, alone):
     return out, json.loads(words), epoch
 
 
-@pytest.mark.slow
 def test_a_site_that_dies_ends_the_job_in_time_with_a_clear_error(interrupted):
     assert interrupted.code == 2
     assert interrupted.words.strip().splitlines()[-1].startswith("privee: site passive-1 ")
@@ -198,21 +176,18 @@ def test_a_site_that_dies_ends_the_job_in_time_with_a_clear_error(interrupted):
     assert not interrupted.written
 
 
-@pytest.mark.slow
 def test_sites_that_do_not_answer_are_told_from_those_that_do(alone):
     """The server lists a dead site for ten minutes, and waits for a hanging one longer than it may take to answer."""
     assert alone.dead == ["passive-1"]
     assert alone.hanging == ["active", "passive-1"]
 
 
-@pytest.mark.slow
 def test_a_job_that_cannot_start_without_a_dead_site_ends(alone):
     """NVFlare would look for the site at ever longer intervals."""
     assert alone.job["lost"] == "passive-1"
     assert alone.job["error"] == "site passive-1 left before the job started"
 
 
-@pytest.mark.slow
 def test_a_command_waits_for_a_lost_site_and_submits_the_job_again(project, interrupted, resumed):
     out, outcome, epoch = resumed
     assert interrupted.board["epoch"] < epoch < EPOCHS  # it had gone on, and was not finished, when the site died again
@@ -224,7 +199,6 @@ def test_a_command_waits_for_a_lost_site_and_submits_the_job_again(project, inte
     assert (out / "config.json").exists()
 
 
-@pytest.mark.slow
 def test_the_direct_line_of_a_job_wants_a_certificate_as_well(interrupted):
     """Neither none nor one that another project's authority signed will do."""
     assert "certificate required" in interrupted.strangers["none"]
@@ -232,7 +206,6 @@ def test_the_direct_line_of_a_job_wants_a_certificate_as_well(interrupted):
     assert "timed out" in interrupted.strangers["own"]
 
 
-@pytest.mark.slow
 def test_after_two_crashes_the_weights_are_those_of_an_unbroken_local_run(resumed, project, tmp_path):
     out, outcome, _ = resumed
     dataset = load_dataset("digits")
@@ -251,7 +224,6 @@ def test_after_two_crashes_the_weights_are_those_of_an_unbroken_local_run(resume
     assert [record["epoch"] for record in metrics] == [*range(1, EPOCHS + 1), EPOCHS]
 
 
-@pytest.mark.slow
 def test_each_part_is_at_its_role_alone(resumed, project):
     out, *_ = resumed
     assert not (out / "parties").exists()
@@ -265,7 +237,6 @@ def test_each_part_is_at_its_role_alone(resumed, project):
     assert all(f.parents[1].stat().st_mode & 0o077 == 0 for f in keys)
 
 
-@pytest.mark.slow
 def test_the_trained_run_is_served(resumed, project, tmp_path):
     """From provisioning to a protected prediction: each party serves from its own kit, the gateway from `out`."""
     out, *_ = resumed
@@ -286,19 +257,3 @@ def test_the_trained_run_is_served(resumed, project, tmp_path):
     finally:
         for process in parties.values():
             process.stop()
-
-
-def test_a_wrong_certificate_is_refused(project, other, kits):
-    """Only certificates that this project's authority signed get in; without any, nobody does."""
-    assert "certificate required" in refusal(project, project.port, None)
-    assert "unknown ca" in refusal(project, project.port, other.kit("active"))
-    assert "timed out" in refusal(project, project.port, project.kit("active"))
-
-
-def test_the_server_listens_on_loopback_alone(project, kits):
-    found = [one.address for card in psutil.net_if_addrs().values() for one in card if one.family == socket.AF_INET]
-    others = [address for address in found if not address.startswith("127.")]
-    if not others:
-        pytest.skip("this machine has no other address")
-    with pytest.raises(OSError, match="refused"):
-        socket.create_connection((others[0], project.port), timeout=5)
