@@ -2,9 +2,10 @@
 
 import pytest
 
+from tests._support.dataset_server import use_own_folders
+
 
 @pytest.fixture(autouse=True)
-def no_other_folder(tmp_path, monkeypatch):
+def own_folders(tmp_path, monkeypatch):
     """Neither the environment nor a cache filled earlier decides a test."""
-    monkeypatch.delenv("PRIVEE_DATA_DIR", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    use_own_folders(tmp_path, monkeypatch)

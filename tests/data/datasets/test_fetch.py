@@ -1,4 +1,4 @@
-"""Downloads from a real server on this machine, good and bad, and `privee data`."""
+"""Downloads from a real server on this machine, good and bad."""
 
 import hashlib
 import socket
@@ -19,7 +19,6 @@ from tests._support.dataset_server import (
     pinned,
     running_server,
     small_adult,
-    use_own_folders,
 )
 
 
@@ -27,11 +26,6 @@ from tests._support.dataset_server import (
 def server():
     with running_server() as running:
         yield running
-
-
-@pytest.fixture(autouse=True)
-def own_folders(tmp_path, monkeypatch):
-    use_own_folders(tmp_path, monkeypatch)
 
 
 # --- one file ---------------------------------------------------------------------------------------------------------
