@@ -17,6 +17,7 @@ from torch import Tensor
 from privee.attacks import white_box_of
 from privee.attacks.own_model import Outputs, Scaling, from_callable
 from privee.audit.subject import Subject
+from privee.data.columns import SourceColumn
 from privee.data.datasets import load_dataset
 from privee.data.partition import How, Partition
 from privee.errors import PriveeError
@@ -91,10 +92,18 @@ def subject_from_arrays(
     if known is not None and (known.shape != (len(own),) or known.dtype.kind not in "iu"):
         raise PriveeError(f"labels must be {len(own)} class numbers, one per row")
     rows = np.arange(len(own))
-    names = tuple(str(column) for column in getattr(passive_columns, "columns", ()))
     columns = torch.cat(scaled, dim=1).numpy()
+    described = (*_named(active_columns, own, "active", 0), *_named(passive_columns, unknown, "passive", own.shape[1]))
     kind = "logistic" if joint.linear is not None else type(model).__name__
-    return Subject(name, kind, joint, columns, rows, rows, known, column_names=names)
+    return Subject(name, kind, joint, columns, rows, rows, known, described=described)
+
+
+def _named(values: ArrayLike, matrix: Tensor, party: str, start: int) -> tuple[SourceColumn, ...]:
+    """Columns by the names that a data frame gives them, or by number."""
+    given = [str(name) for name in getattr(values, "columns", ())]
+    names = given if len(given) == matrix.shape[1] else [f"{party} {k + 1}" for k in range(matrix.shape[1])]
+    yes_no = ((matrix == 0) | (matrix == 1)).all(dim=0).tolist()
+    return columns_of_names(names, party, start=start, yes_no=yes_no)
 
 
 def subject_from_entry(entry: str) -> Subject:
@@ -130,7 +139,16 @@ def _subject(name: str, model: str, trained: JointModel, data: JointData) -> Sub
     rows = data.test if len(data.train) == 0 else data.train
     labels = data.labels if len(data.train) else None  # new tables need not hold labels
     return Subject(
-        f"{name}, {known}", model, joint, columns, data.test, rows, labels, image=_image(data.about), column_names=()
+        f"{name}, {known}",
+        model,
+        joint,
+        columns,
+        data.test,
+        rows,
+        labels,
+        image=_image(data.about),
+        described=data.described,
+        active=next(iter(data.columns)),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from torch import Tensor
 from privee.attacks import AttackerView, Auxiliary, WhiteBox
 from privee.attacks.metrics import feature_mse, mean_guess, regression_guess, uniform_guess
 from privee.audit.results import Picture, SubjectInfo
+from privee.data.columns import SourceColumn, columns_of_names
 from privee.defenses import Defense
 from privee.errors import SettingError
 from privee.randomness import seeded
@@ -36,7 +38,8 @@ class Subject:
         auxiliary: rows that the attacker may know in full.
         labels: true classes, if known.
         image: shape of the pictures that rows are, and each column's place in the flattened picture.
-        column_names: if known.
+        described: every original column, with its party and its features in a row.
+        active: the name of the party that asks.
     """
 
     name: str
@@ -47,7 +50,29 @@ class Subject:
     auxiliary: Rows
     labels: Rows | None = None
     image: tuple[tuple[int, int, int], tuple[int, ...]] | None = None
-    column_names: tuple[str, ...] = ()
+    described: tuple[SourceColumn, ...] = ()
+    active: str = "active"
+
+    @property
+    def private_columns(self) -> tuple[SourceColumn, ...]:
+        """What the attacker does not hold, as their owners know it; places are those among the unknown features."""
+        described = self.described or columns_of_names([f"column {k + 1}" for k in range(self.columns.shape[1])], "all")
+        seen = (column.within(self.model.own_columns) for column in described)
+        return tuple(column for column in seen if column is not None)
+
+    def marked(self, sensitive: Iterable[str]) -> Subject:
+        """The same with these columns marked sensitive, by name or as PARTY:NAME."""
+        wanted = set(sensitive)
+        names = {column: {column.name, f"{column.party}:{column.name}"} for column in self.private_columns}
+        unknown = sorted(wanted - set().union(*names.values()))
+        if unknown:
+            there = ", ".join(column.name for column in names)
+            raise SettingError(f"no private column is called {unknown[0]!r}; there are {there}")
+        described = tuple(
+            dataclasses.replace(column, sensitive=bool(wanted & {column.name, f"{column.party}:{column.name}"}))
+            for column in self.described
+        )
+        return dataclasses.replace(self, described=described)
 
     def at_fraction(self, fraction: float) -> Subject:
         """The same model with an attacker who holds this share of the columns."""
@@ -83,7 +108,9 @@ class Subject:
             records=len(sample.own),
             auxiliary_rows=0 if sample.auxiliary is None else len(sample.auxiliary),
             accuracy=sample.accuracy(sample.scores),
-            column_names=self.column_names,
+            active=self.active,
+            parties=tuple(dict.fromkeys(column.party for column in self.described)),
+            columns=self.private_columns,
             picture=self._picture(sample),
         )
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.data.alignment import align
+from privee.data.columns import SourceColumn, columns_of_dataset, columns_of_tables
 from privee.data.datasets import Dataset
 from privee.data.partition import Partition
 from privee.data.tables import (
@@ -41,6 +42,7 @@ class JointData:
         about: where this came from, ready for a run's config.
         private: per party, files that stay with its part of the model, by name (see `runs.write_private`).
         ids: the active party's record ids, if there are any.
+        described: every original column, with its party and its features in a row of all columns.
     """
 
     columns: Mapping[str, np.ndarray]
@@ -51,6 +53,7 @@ class JointData:
     about: Mapping[str, Any]
     private: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     ids: tuple[str, ...] | None = None
+    described: tuple[SourceColumn, ...] = ()
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -71,6 +74,7 @@ def from_dataset(dataset: Dataset, partition: Partition) -> JointData:
         train=np.arange(count),
         test=np.arange(count, count + len(dataset.y_test)),
         about={"dataset": dataset.name, "partition": partition.as_dict(), "shares": partition.describe()},
+        described=columns_of_dataset(dataset, partition),
     )
 
 
@@ -109,6 +113,7 @@ def from_tables(
         about={"tables": {"parties": order, "id_columns": dict(id_columns), "label": label, "test_share": test_share}},
         private=private,
         ids=tuple(tables[active].ids),
+        described=columns_of_tables(fitted.items()),
     )
 
 
@@ -142,6 +147,7 @@ def new_rows(
         test=np.arange(count),
         about=about,
         ids=tuple(tables[active].ids),
+        described=columns_of_tables(fitted.items()),
     )
 
 
