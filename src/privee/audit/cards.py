@@ -9,8 +9,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from privee.attacks.metrics import attainable_protection
+from privee.audit.exposure.findings import Attacker
 from privee.audit.grades import GRADES, grade_of
-from privee.audit.results import Attacker, Best, Card, Estimate, Finding, Handout, SubjectInfo
+from privee.audit.results import Best, Card, Estimate, Finding, Handout, SubjectInfo
 from privee.audit.task import MEAN_GUESS
 from privee.defenses import NoDefense, RankingOnly
 from privee.defenses import defense as make_defense

@@ -17,7 +17,7 @@ from torch import Tensor
 from privee.attacks import white_box_of
 from privee.attacks.own_model import Outputs, Scaling, from_callable
 from privee.audit.subject import Subject
-from privee.data.columns import SourceColumn
+from privee.data.columns import SourceColumn, columns_of_names
 from privee.data.datasets import load_dataset
 from privee.data.partition import How, Partition
 from privee.errors import PriveeError

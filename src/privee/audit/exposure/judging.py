@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.stats import t as student
@@ -155,7 +155,7 @@ def _exposure(
     )
 
 
-def _asked(telling: Figure, width: float) -> dict[str, float | str]:
+def _asked(telling: Figure, width: float) -> dict[str, Any]:
     question = telling.question
     assert question is not None  # noqa: S101 (only those that were asked come here)
     return {
