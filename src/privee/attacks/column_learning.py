@@ -143,18 +143,21 @@ def _learn(
     watch: Watch,
 ) -> Tensor:
     """All columns: one by one where there are few, else the rest by one regression of all at once."""
+    from threadpoolctl import threadpool_limits
+
     found = torch.from_numpy(np.tile(outputs.mean(axis=0), (len(new), 1)))
     chosen = [column for column in columns if np.ptp(outputs[:, list(column.places)], axis=0).any()]
     if len(chosen) > MOST_COLUMNS:
         together = best_fit(torch.from_numpy(inputs), torch.from_numpy(outputs))
         found = together(torch.from_numpy(new)).clamp(0.0, 1.0)
         chosen = _told_best(chosen, outputs, together.out_of_sample(torch.from_numpy(inputs)).numpy())
-    for k in watch.steps("columns", len(chosen), {"found": found}):
-        places = list(chosen[k].places)
-        given, asked = inputs, new
-        if guesses is not None:
-            given, asked = (np.hstack([x, g[:, places]]) for x, g in ((inputs, guesses[0]), (new, guesses[1])))
-        found[:, places] = torch.from_numpy(learner(given, outputs[:, places], asked, k).clip(0.0, 1.0))
+    with threadpool_limits(1):  # small work, which threads that wait for each other make slow
+        for k in watch.steps("columns", len(chosen), {"found": found}):
+            places = list(chosen[k].places)
+            given, asked = inputs, new
+            if guesses is not None:
+                given, asked = (np.hstack([x, g[:, places]]) for x, g in ((inputs, guesses[0]), (new, guesses[1])))
+            found[:, places] = torch.from_numpy(learner(given, outputs[:, places], asked, k).clip(0.0, 1.0))
     return found
 
 

@@ -188,14 +188,9 @@ def _errors(findings: Iterable[Finding]) -> dict[tuple[str, str], list[float]]:
     """Errors over seeds, by attack and attacker, of those that rebuild whole records."""
     errors: dict[tuple[str, str], list[float]] = defaultdict(list)
     for finding in findings:
-        if finding.feature_mse is not None and not _by_column(finding):
+        if finding.feature_mse is not None and not finding.by_column:
             errors[finding.attack, finding.attacker].append(finding.feature_mse)
     return errors
-
-
-def _by_column(finding: Finding) -> bool:
-    """Such attacks look at other records, so their errors are not compared with those of the rest."""
-    return finding.attacker != "guess" and make_attack(finding.attack).by_column
 
 
 def _failed(here: Sequence[Finding], mine: Sequence[Finding]) -> tuple[str, ...]:

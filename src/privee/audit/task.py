@@ -71,6 +71,7 @@ class Task:
             seed=self.seed,
             queries=self.queries,
             records=len(self.sample.own),
+            by_column=make_attack(self.attack).by_column,
         )
 
 

@@ -110,10 +110,11 @@ def print_audit(found: Audit) -> None:
         _print_columns(found.cards, subject)
         _print_worth(subject)
     out.print(
-        "Grade: of the column that is told best, by an attacker who knows the defense and asks once, honestly. Left: of "
-        "what a guess without the release leaves open about that column, the share that the attacker still misses; mean: "
-        "the same over all columns, in square errors. Beyond chance at 5 % for all columns, questions and attacks "
-        "together. Order: of records by score, Kendall's tau with the scores' own. All of it is in the report."
+        "Grade: of the column that is told best, by an attacker who knows the defense and asks once, honestly. "
+        "Left: of what a guess without the release leaves open about that column, the share that the attacker still "
+        "misses; mean: the same over all columns, in square errors. What is told by chance is not counted (5 % for all "
+        "columns, questions and attacks together). Order: of records by score, Kendall's tau with the scores' own. "
+        "All of it is in the report."
     )
 
 
