@@ -128,7 +128,7 @@ def _subject(name: str, model: str, trained: JointModel, data: JointData) -> Sub
     columns = np.concatenate([values.reshape(len(values), -1) for values in data.columns.values()], axis=1)
     known = f"{joint.own_columns} of {columns.shape[1]} columns known"
     rows = data.test if len(data.train) == 0 else data.train
-    labels = data.labels if len(data.train) else None  # new tables need not hold labels
+    labels = data.labels if data.labelled.all() else None  # new tables need not hold labels
     return Subject(
         f"{name}, {known}", model, joint, columns, data.test, rows, labels, image=_image(data.about), column_names=()
     )
