@@ -105,6 +105,9 @@ def test_own_tables_end_to_end(tmp_path):
     assert "F1, AUC and average precision: of class low" in said
     assert "measured on 16 records that the model was not trained on, 64 training records left out" in said
     assert re.search(r"^release +(\S+ +){5}- +-$", said, re.MULTILINE)
+    bank = (tmp_path / "bank.csv").read_text()
+    (tmp_path / "bank.csv").write_text(bank.replace("high", "High").replace("low", "Low"))
+    assert "utility is not measured" in good("predict", "run", *OWN, "-d", "none", "-o", "v.csv", cwd=tmp_path)
     code, _, err = run("predict", "run", *OWN[:2], "-d", "none", "-o", "y.csv", cwd=tmp_path)
     assert code == 2
     assert "needs the columns of shop" in err

@@ -172,6 +172,7 @@ def predict(
 def _show_utility(found: dict[str, Any] | None) -> None:
     """Scores and release side by side, and on what records."""
     if found is None:
+        out.print("utility is not measured: none of these records has a label that the model knows")
         return
     print_utilities({name: found[name] for name in ("scores", "release")}, found["positive_class"])
     records = {
