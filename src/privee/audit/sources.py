@@ -21,6 +21,7 @@ from privee.data.columns import SourceColumn, columns_of_names
 from privee.data.datasets import load_dataset
 from privee.data.partition import How, Partition
 from privee.errors import PriveeError
+from privee.progress import Progress
 from privee.vfl.experiment import open_run, partition_of, train_run
 from privee.vfl.joint_data import JointData, from_dataset
 from privee.vfl.joint_model import JointModel
@@ -32,13 +33,19 @@ EXAMPLE_ROWS = 64
 ENOUGH_RECORDS = 100
 
 
-def subject_from_run(path: Path, files: Mapping[str, Path] | None = None, data_dir: Path | None = None) -> Subject:
+def subject_from_run(
+    path: Path,
+    files: Mapping[str, Path] | None = None,
+    data_dir: Path | None = None,
+    *,
+    progress: Progress | None = None,
+) -> Subject:
     """A saved run: test records are attacked, training records are what an attacker may know.
 
     A run on the parties' own tables needs tables; of these, records that it was trained on are known and others are
     attacked. Where that cannot be told, all serve for both, in two disjoint parts.
     """
-    trained, data = open_run(path, files, data_dir)
+    trained, data = open_run(path, files, data_dir, progress=progress)
     config = RunFolder.open(path).config
     what = config["data"].get("dataset", path.name)
     return _subject(f"{what}, {config['model']}", config["model"], trained, data)

@@ -132,7 +132,11 @@ def chosen_subjects(
         shares: list[float | None] = [*fractions] or [None]
         where = folder / "models"
         return [_trained(dataset, model, share, split, seed, data_dir, where) for model in models for share in shares]
-    one = subject_from_entry(entry) if entry else subject_from_run(_path(run), named_files(party) or None, data_dir)
+    if entry:
+        one = subject_from_entry(entry)
+    else:
+        with progress_bar("aligning") as progress:
+            one = subject_from_run(_path(run), named_files(party) or None, data_dir, progress=progress)
     return [one.at_fraction(fraction) for fraction in fractions] or [one]
 
 

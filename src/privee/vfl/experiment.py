@@ -92,9 +92,16 @@ def train_run(
 
 
 def open_run(
-    path: Path, files: Mapping[str, Path] | None = None, data_dir: Path | None = None
+    path: Path,
+    files: Mapping[str, Path] | None = None,
+    data_dir: Path | None = None,
+    *,
+    progress: Progress | None = None,
 ) -> tuple[JointModel, JointData]:
-    """A trained joint model with the data to predict on: its dataset, or new tables of the parties."""
+    """A trained joint model with the data to predict on: its dataset, or new tables of the parties.
+
+    Tables are aligned; `progress` is told how far that is.
+    """
     run = RunFolder.open(path)
     run.check_files()
     config = run.config
@@ -111,6 +118,7 @@ def open_run(
             config["data"],
             {name: _private(run, name) for name in config["parties"]},
             trained_on=_trained_on(run, config),
+            progress=progress,
         )
     joint = _joint_model(data, config["model"], config["training"]["seed"])
     run.load_weights(joint.learners)

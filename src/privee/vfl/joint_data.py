@@ -141,6 +141,7 @@ def new_rows(
     private: Mapping[str, Mapping[str, Any]],
     *,
     trained_on: Collection[str] | None = None,
+    progress: Progress | None = None,
 ) -> JointData:
     """Encode new tables for a trained model, with each party's saved preprocessing.
 
@@ -152,6 +153,7 @@ def new_rows(
         about: what the run says of its data.
         private: each party's saved files.
         trained_on: ids of the records that the model was trained on, if they are known.
+        progress: called with how far the alignment is.
     """
     saved = about["tables"]
     missing = [name for name in saved["parties"] if name not in files]
@@ -160,7 +162,7 @@ def new_rows(
     fitted = {name: Preprocessing.from_dict(private[name]["preprocessing.json"]) for name in saved["parties"]}
     active = saved["parties"][0]
     read = {name: _read_new(files[name], name, saved, fitted[name]) for name in saved["parties"]}
-    tables = _aligned(read)
+    tables = _aligned(read, progress)
     ids, count = tables[active].ids, len(tables[active])
     classes = Labels.from_dict(private[active]["labels.json"])
     return JointData(
