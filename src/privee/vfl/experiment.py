@@ -14,6 +14,7 @@ from privee.data.datasets import Dataset, load_dataset
 from privee.data.partition import How, Partition, split_columns, split_image
 from privee.data.tables import ALIGNED, Preprocessing, read_ids
 from privee.errors import PriveeError
+from privee.progress import Progress
 from privee.vfl.joint_data import JointData, from_dataset, new_rows, split_rows
 from privee.vfl.joint_model import JointModel, make_models
 from privee.vfl.messages import Report
