@@ -141,9 +141,10 @@ def test_by_keyboard_alone_numbers_change_after_a_real_inference(world, browser)
         assert [infer(consumer, "1001").status_code for _ in range(5)] == [200, 200, 200, 429, 429]
         window.page.reload()
         after = counts(window)
-        assert after == (before[0] + 3, before[1] + 2, before[2] + 1)
+        assert after == (before[0] + 3, before[1] + 2, before[2] + 3, before[3] + 1)
         assert "epsilon 3 of 3 100 %" in window.shown
-        assert f"In the last 24 hours: {after[0]} releases and {after[1]} refusals." in window.shown
+        words = f"in the last 24 hours: {after[0]} answered with {after[2]} releases, {after[1]} refused."
+        assert f"{after[0] + after[1]} requests {words}" in window.shown
 
         window.page.keyboard.press("Tab")
         assert window.focused == "Skip to the content"
@@ -172,8 +173,8 @@ def test_by_keyboard_alone_numbers_change_after_a_real_inference(world, browser)
 
 
 def counts(window: Window) -> tuple[int, ...]:
-    """Releases, refusals and entities as the page has them."""
-    return tuple(int(part.replace(",", "")) for part in window.page.locator(".facts dd").all_inner_texts()[:3])
+    """Requests answered and refused, releases and entities as the page has them."""
+    return tuple(int(part.replace(",", "")) for part in window.page.locator(".facts dd").all_inner_texts()[:4])
 
 
 def test_a_party_that_hangs_is_named(world, browser):
