@@ -3,7 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
-from privee.gateway.ledger import opening
+from privee.gateway.ledger import opening, use
 from privee.gateway.ledger.consumers import consumers, given_to
 from privee.gateway.ledger.database import connect
 from privee.gateway.ledger.ledger import Ledger, RefusedError
@@ -30,7 +30,9 @@ def refused(ledger, asked) -> None:
         ledger.charge(asked)
 
 
-def test_requests_are_counted_apart_from_releases(ledger, time):
+@pytest.mark.parametrize("few", [0, 1, 2])
+def test_requests_are_counted_apart_from_releases(ledger, time, few, monkeypatch):
+    monkeypatch.setattr(use, "FEW_KEYS", few)  # one by one, or all at once
     ledger.charge(by("one", "a", "b", "c"))
     ledger.charge(by("two", "a", "d", marks="xy"))
     time.elapsed += 60
@@ -137,6 +139,7 @@ def test_what_remains_is_one_number_the_fewest_left_to_any(ledger):
 def test_no_question_looks_at_every_request(sqlite_url, open_ledger):
     """SQLite tells how it would answer: sums from an index that holds all they need, rows by an index."""
     ledger, plans = open_ledger(sqlite_url), []
+    ledger.charge(ask("a"))
 
     def explain(connection, cursor, statement, parameters, *_) -> None:
         if "releases" in statement:
@@ -147,8 +150,11 @@ def test_no_question_looks_at_every_request(sqlite_url, open_ledger):
     with ledger.reading() as connection:
         for chosen in (Chosen(5, 9), Chosen(5, 9, outcome="refused")):
             over_time(connection, chosen, [5, 7])
+            assert plans == ["SEARCH releases USING COVERING INDEX releases_by_time (at>? AND at<?)"] * 2
+            plans.clear()
             by_key(connection, chosen)
-            assert plans == ["SEARCH releases USING COVERING INDEX releases_by_time (at>? AND at<?)"] * 3
+            found = [plan.removeprefix("SEARCH releases USING COVERING INDEX releases_by_key ") for plan in plans]
+            assert found == ["(key_id>?)", "(key_id>?)", "(key_id=? AND at>? AND at<?)"]
             plans.clear()
             latest(connection, chosen, 10, (7, "x"))
             assert all(plan.startswith("SEARCH releases USING") and "releases_by_time" in plan for plan in plans)

@@ -17,6 +17,7 @@ from privee.gateway.ledger.schema import api_keys, releases
 
 Outcome = Literal["released", "refused"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+FEW_KEYS = 300
 _ANSWERED = releases.c.outcome == "released"
 
 
@@ -81,9 +82,17 @@ def over_time(connection: sa.Connection, chosen: Chosen, starts: Sequence[int]) 
 
 
 def by_key(connection: sa.Connection, chosen: Chosen) -> dict[str, Use]:
-    """The use of every key that asked."""
-    query = sa.select(releases.c.key_id, *_SUMS).where(*chosen.conditions()).group_by(releases.c.key_id)
-    return {key_id: _use(sums) for key_id, *sums in connection.execute(query)}
+    """The use of every key that asked. Key by key unless they are many: SQLite would sort all requests first."""
+    keys = [chosen.key_id] if chosen.key_id else _askers(connection, FEW_KEYS + 1)
+    if len(keys) > FEW_KEYS:
+        query = sa.select(releases.c.key_id, *_SUMS).where(*chosen.conditions()).group_by(releases.c.key_id)
+        return {key_id: _use(sums) for key_id, *sums in connection.execute(query)}
+    parts = {key_id: dataclasses.replace(chosen, key_id=key_id) for key_id in keys}
+    found = {
+        key_id: _use(connection.execute(sa.select(*_SUMS).where(*part.conditions())).one())
+        for key_id, part in parts.items()
+    }
+    return {key_id: use for key_id, use in found.items() if use.requests}
 
 
 def in_total(connection: sa.Connection) -> Use:
@@ -109,6 +118,18 @@ def latest(
     if before is not None:
         query = query.where(at <= before[0], sa.or_(at < before[0], key < before[1]))
     return [AskedRow(*row) for row in connection.execute(query)]
+
+
+def _askers(connection: sa.Connection, most: int) -> list[str]:
+    """The keys that ever asked, `most` of them; each is the next one in an index."""
+    following = sa.select(sa.func.min(releases.c.key_id)).where(releases.c.key_id > sa.bindparam("last"))
+    found: list[str] = []
+    while len(found) < most:
+        key_id = connection.execute(following, {"last": found[-1] if found else ""}).scalar()
+        if key_id is None:
+            break
+        found.append(key_id)
+    return found
 
 
 def _count(condition: sa.ColumnElement[bool], value: Any = 1) -> sa.ColumnElement[int]:
