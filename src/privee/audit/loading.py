@@ -38,8 +38,6 @@ def _value(kind: Any, given: Any, where: str) -> Any:
     if dataclasses.is_dataclass(kind):
         return _record(typing.cast(type, kind), given, where)
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
-    if kind is Any:
-        return given
     if origin in (typing.Union, types.UnionType):
         one = next(part for part in inner if part is not type(None))
         return None if given is None else _value(one, given, where)
@@ -48,19 +46,19 @@ def _value(kind: Any, given: Any, where: str) -> Any:
     if origin is collections.abc.Mapping:
         _expect(isinstance(given, dict), where, "a mapping")
         return {name: _value(inner[1], value, f"{where}.{name}") for name, value in given.items()}
-    if origin is typing.Literal:
-        _expect(isinstance(given, str) and given in inner, where, f"one of {', '.join(inner)}")
-        return given
     return _plain(kind, given, where)
 
 
-def _plain(kind: type, given: Any, where: str) -> Any:
+def _plain(kind: Any, given: Any, where: str) -> Any:
     if kind is float:
         number = isinstance(given, int | float) and not isinstance(given, bool)
         _expect(number and math.isfinite(given), where, "a number")
         return float(given)
-    words = {int: "a whole number", str: "text", bool: "true or false"}
-    _expect(type(given) is kind, where, words[kind])
+    if typing.get_origin(kind) is typing.Literal:
+        words = typing.get_args(kind)
+        _expect(isinstance(given, str) and given in words, where, f"one of {', '.join(words)}")
+    elif kind is not Any:
+        _expect(type(given) is kind, where, {int: "a whole number", str: "text", bool: "true or false"}[kind])
     return given
 
 
