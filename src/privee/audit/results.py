@@ -28,6 +28,8 @@ class Finding:
         guess_normalised: feature MSE over that of the best guess made without the release.
         column_mse: mean square error of each unknown feature.
         records: how many were attacked.
+        by_column: the attack learns each column by itself and was given many records, so its mean error is not compared
+            with that of attacks on few.
         columns, people: what it tells about each original column, and about people.
         shown: the reconstructed columns of the first few records, for pictures.
     """
@@ -46,6 +48,7 @@ class Finding:
     seconds: float = 0.0
     column_mse: tuple[float, ...] = ()
     records: int = 0
+    by_column: bool = False
     columns: tuple[ColumnFinding, ...] = ()
     people: PeopleFinding | None = None
     shown: tuple[tuple[float, ...], ...] = ()

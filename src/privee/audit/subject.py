@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from privee.attacks import AttackerView, Auxiliary, WhiteBox
-from privee.attacks.metrics import feature_mse, mean_guess, regression_guess, uniform_guess
+from privee.attacks.metrics import column_guesses, mean_guess, regression_guess, uniform_guess
 from privee.audit.results import Picture, SubjectInfo
 from privee.data.columns import SourceColumn, columns_of_names
 from privee.defenses import Defense
 from privee.errors import SettingError
 from privee.randomness import seeded
+from privee.scores.utility import majority_of, utility_of
 
 Rows = NDArray[np.int64]
 SHOWN = 6
@@ -91,14 +92,15 @@ class Subject:
         other = _some(np.setdiff1d(self.auxiliary, target), auxiliary_rows, seed, "auxiliary")
         own, truth = self._cut(target)
         rows = Auxiliary(*self._cut(other)) if len(other) > 1 else None
-        return Sample(self.model, own, truth, rows, None if self.labels is None else self.labels[target])
+        labels = None if self.labels is None else self.labels[target]
+        return Sample(self.model, own, truth, rows, labels, self.private_columns)
 
     def _targets(self, seed: int, records: int) -> Rows:
         one_pool = np.array_equal(self.targets, self.auxiliary)
         return _some(self.targets, min(records, len(self.targets) // 2) if one_pool else records, seed, "targets")
 
-    def info(self, sample: Sample) -> SubjectInfo:
-        """For tables and reports."""
+    def info(self, sample: Sample, many: Sample) -> SubjectInfo:
+        """For tables and reports; what the model is worth is measured on many records."""
         return SubjectInfo(
             name=self.name,
             model=self.model_name,
@@ -111,6 +113,11 @@ class Subject:
             active=self.active,
             parties=tuple(dict.fromkeys(column.party for column in self.described)),
             columns=self.private_columns,
+            column_records=len(many.own),
+            column_auxiliary_rows=0 if many.auxiliary is None else len(many.auxiliary),
+            utility=None if many.labels is None else utility_of(many.scores, many.labels),
+            majority=None if many.labels is None else majority_of(many.labels, self.model.n_classes),
+            fingerprints={"data": _digest(self.columns), "model (its scores)": _digest(many.scores)},
             picture=self._picture(sample),
         )
 
@@ -141,6 +148,7 @@ class Sample:
     truth: Tensor
     auxiliary: Auxiliary | None
     labels: Rows | None = None
+    columns: tuple[SourceColumn, ...] = ()
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -156,10 +164,11 @@ class Sample:
 
     def view(self, releases: NDArray[np.float64], defense: Defense, *, adaptive: bool) -> AttackerView:
         """All that an attacker gets."""
-        return AttackerView(self.own, self.model, torch.from_numpy(releases), defense, adaptive, self.auxiliary)
+        seen = torch.from_numpy(releases)
+        return AttackerView(self.own, self.model, seen, defense, adaptive, self.auxiliary, self.columns)
 
-    def guesses(self, seed: int) -> dict[str, Tensor]:
-        """What can be said without any release."""
+    def guesses(self, seed: int, *, by_column: bool = False) -> dict[str, Tensor]:
+        """What can be said without any release; by column also what the learners of such attacks can say."""
         from privee.defenses import NoDefense
 
         nothing = np.zeros((1, len(self.own), self.model.n_classes))
@@ -167,11 +176,9 @@ class Sample:
         found = {"uniform guess": uniform_guess(view, seed), "mean guess": mean_guess(view)}
         if self.auxiliary is not None:
             found["regression guess"] = regression_guess(view)
+            if by_column:
+                found |= column_guesses(view)
         return found
-
-    def guess_errors(self, seed: int) -> dict[str, float]:
-        """Feature MSE of every guess."""
-        return {name: feature_mse(guess, self.truth) for name, guess in self.guesses(seed).items()}
 
     def accuracy(self, release: NDArray[np.float64]) -> float | None:
         """How often the leading class is the true one."""
@@ -187,6 +194,12 @@ class Sample:
             found.update(str(tuple(part.shape)).encode())
             found.update(part.contiguous().numpy().tobytes())
         return found.hexdigest()
+
+
+def _digest(values: NDArray[Any]) -> str:
+    found = hashlib.sha256(str((values.shape, str(values.dtype))).encode())
+    found.update(np.ascontiguousarray(values).tobytes())
+    return found.hexdigest()
 
 
 def _some(rows: Rows, count: int, seed: int, what: str) -> Rows:

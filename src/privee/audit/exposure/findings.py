@@ -21,6 +21,9 @@ class Bound:
     certainty: float = 0.9
 
 
+USUAL_BOUND = Bound()
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class QuestionFinding:
     """A yes/no question about a column, such as "is it success?": how well an attack tells who it holds for.
@@ -88,15 +91,19 @@ class PeopleFinding:
     """Over all private columns, one attack: shares of people of whom at least one column is known within the bound.
 
     Attributes:
-        known, guess_known: by the attack, and by the best guess of each column.
-        newly: at least one column is known by the attack that the guess does not know.
-        lost: at least one column is known by the guess that the attack does not know; luck works both ways.
+        known, guess_known: by the attack, and by the best guess of each column. Frequent values are known of most.
+        newly: at least one column is known by the attack of which the guess is far off: by twice the bound of a
+            number, or with the true value given less than one half.
+        lost: the other way round; luck works both ways, so this is what chance alone may give.
+        most_exposed: error over the guess's, each column in units of its guess's, among the one in twenty whose
+            columns the release moved most.
     """
 
     known: float
     guess_known: float
     newly: float
     lost: float
+    most_exposed: float = 1.0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -163,7 +170,7 @@ class PeopleExposure:
         bound: what counts as known.
         records: people looked at.
         attack: which attack knows most.
-        known, guess_known, newly, lost: see `PeopleFinding`.
+        known, guess_known, newly, lost, most_exposed: see `PeopleFinding`.
     """
 
     bound: Bound
@@ -173,3 +180,4 @@ class PeopleExposure:
     guess_known: float
     newly: float
     lost: float
+    most_exposed: float = 1.0

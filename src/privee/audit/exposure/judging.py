@@ -119,10 +119,10 @@ def _exposure(
     column: SourceColumn, figures: Sequence[Figure], number: int, attempts: Sequence[Attempt], tests: int
 ) -> ColumnExposure:
     sure = [figure for figure in figures if figure.p_value * tests < LEVEL]
-    best = min(sure, key=lambda f: f.remaining) if sure else min(figures, key=lambda f: f.p_value)
+    best = min(sure, key=lambda f: f.remaining) if sure else min(figures, key=lambda f: (-f.found.rows, f.p_value))
     remaining = min(1.0, max(0.0, best.remaining))
     asked = [f for f in (sure if any(f.question for f in sure) else figures) if f.question is not None]
-    telling = best if best.question else min(asked, key=lambda f: f.remaining, default=None)
+    telling = best if best.question else min(asked, key=lambda f: (-f.found.rows, f.remaining), default=None)
     width = _width(LEVEL / (2 * max(1, tests)), best.found.rows)
     alone = [q for a in attempts if a.alone and number in a.columns for q in a.columns[number].questions]
     found = best.found

@@ -43,7 +43,7 @@ def measure(
         columns: the original columns that the features belong to.
         bound: when a column of a person is known.
     """
-    found, by_attack, by_guess = [], [], []
+    found, people = [], _People()
     for number, column in enumerate(columns):
         places = list(column.places)
         true = truth[:, places]
@@ -51,11 +51,10 @@ def measure(
             continue  # the same for everyone here: nothing to tell
         told = {name: guess[:, places] for name, guess in guesses.items()}
         best = min(told.values(), key=lambda guess: _square(guess, true).mean())
-        known, guessed = (_known(values, true, column, bound) for values in (estimate[:, places], best))
-        found.append(_column(number, column, estimate[:, places], true, best, told, (known, guessed)))
-        by_attack.append(known)
-        by_guess.append(guessed)
-    return Measured(tuple(found), _people(by_attack, by_guess))
+        mine, theirs = (_Grasp.of(values, true, column, bound) for values in (estimate[:, places], best))
+        found.append(_column(number, column, estimate[:, places], true, best, told, (mine.known, theirs.known)))
+        people.add(mine, theirs, _square(estimate[:, places], best))
+    return Measured(tuple(found), people.finding())
 
 
 def _column(
@@ -70,7 +69,7 @@ def _column(
     missed, guess_missed = _square(estimate, true), _square(best, true)
     error, guess_error = float(missed.mean()), float(guess_missed.mean())
     ratio = error / guess_error if guess_error > 0 else 1.0
-    sure = _surest(estimate, best)
+    sure = _most(_square(estimate, best))
     one = column.kind == "number"
     return ColumnFinding(
         column=number,
@@ -148,29 +147,60 @@ def _correlation(estimate: Array, true: Array) -> float:
     return float(spearmanr(estimate, true).statistic)
 
 
-def _known(estimate: Array, true: Array, column: SourceColumn, bound: Bound) -> Flags:
-    """For whom the column is known within the bound; a value that was never seen before is known of nobody."""
-    if column.kind == "category":
-        return ((estimate * true).sum(axis=1) >= bound.certainty) & (true.sum(axis=1) > 0.5)
-    two = len(np.unique(true)) == 2
-    near = (1.0 - bound.certainty) * np.ptp(true) if two else bound.number
-    return np.asarray(np.abs(estimate - true)[:, 0] <= near)
+class _Grasp(NamedTuple):
+    """How well a column is known, of every person: within the bound, far off, and the square error."""
+
+    known: Flags
+    far_off: Flags
+    missed: Array
+
+    @classmethod
+    def of(cls, estimate: Array, true: Array, column: SourceColumn, bound: Bound) -> _Grasp:
+        """A value that was never seen before is known of nobody."""
+        missed = _square(estimate, true)
+        if column.kind == "category":
+            given = np.where(true.sum(axis=1) > 0.5, (estimate * true).sum(axis=1), 0.0)
+            return cls(given >= bound.certainty, given < 0.5, missed)
+        off = np.abs(estimate - true)[:, 0]
+        if len(np.unique(true)) == 2:
+            off = off / np.ptp(true)
+            return cls(off <= 1.0 - bound.certainty, off > 0.5, missed)
+        return cls(off <= bound.number, off > 2 * bound.number, missed)
 
 
-def _surest(estimate: Array, best: Array) -> NDArray[np.intp]:
-    """The records whose estimate the release moved most away from the guess: who they are, the attacker can see."""
-    moved = _square(estimate, best)
+class _People:
+    """Gathers, over columns, of whom something is known."""
+
+    def __init__(self) -> None:
+        self._known: list[tuple[Flags, Flags]] = []
+        self._changed: list[tuple[Flags, Flags]] = []
+        self._missed: list[tuple[Array, Array]] = []
+        self._moved: list[Array] = []
+
+    def add(self, mine: _Grasp, theirs: _Grasp, moved: Array) -> None:
+        """One column by the attack and by the guess, and how far the release moved its estimate."""
+        unit = max(float(theirs.missed.mean()), 1e-12)
+        self._known.append((mine.known, theirs.known))
+        self._changed.append((mine.known & theirs.far_off, theirs.known & mine.far_off))
+        self._missed.append((mine.missed / unit, theirs.missed / unit))
+        self._moved.append(moved / unit)
+
+    def finding(self) -> PeopleFinding:
+        """Shares of people of whom it holds for at least one column."""
+        if not self._known:
+            return PeopleFinding(known=0.0, guess_known=0.0, newly=0.0, lost=0.0)
+        known, guess_known, newly, lost = (
+            float(np.logical_or.reduce(flags).mean())
+            for pairs in (self._known, self._changed)
+            for flags in zip(*pairs, strict=True)
+        )
+        sure = _most(np.sum(self._moved, axis=0))
+        mine, theirs = (np.sum(missed, axis=0)[sure].sum() for missed in zip(*self._missed, strict=True))
+        share = float(mine / theirs) if theirs > 0 else 1.0
+        return PeopleFinding(known=known, guess_known=guess_known, newly=newly, lost=lost, most_exposed=share)
+
+
+def _most(moved: Array) -> NDArray[np.intp]:
+    """The one in twenty whom the release moved most away from the guess: who they are, the attacker can see."""
     count = min(len(moved), max(5, math.ceil(SUREST * len(moved))))
     return np.argsort(-moved, kind="stable")[:count]
-
-
-def _people(attack: Sequence[Flags], guess: Sequence[Flags]) -> PeopleFinding:
-    if not attack:
-        return PeopleFinding(known=0.0, guess_known=0.0, newly=0.0, lost=0.0)
-    mine, theirs = np.stack(attack, axis=1), np.stack(guess, axis=1)
-    return PeopleFinding(
-        known=float(mine.any(axis=1).mean()),
-        guess_known=float(theirs.any(axis=1).mean()),
-        newly=float((mine & ~theirs).any(axis=1).mean()),
-        lost=float((theirs & ~mine).any(axis=1).mean()),
-    )
