@@ -131,6 +131,7 @@ def people(left: float) -> PeopleExposure:
         guess_known=0.22,
         newly=0.02 + 0.6 * (1 - left),
         lost=0.02,
+        most_exposed=0.04 + 0.96 * left,
     )
 
 

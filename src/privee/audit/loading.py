@@ -18,9 +18,9 @@ from privee.errors import PriveeError
 AUDIT_FILE = "audit.json"
 
 
-def load_audit(path: Path) -> Audit:
+def load_audit(path: Path | str) -> Audit:
     """Read `audit.json`, or that of a folder."""
-    file = path / AUDIT_FILE if path.is_dir() else path
+    file = Path(path) / AUDIT_FILE if Path(path).is_dir() else Path(path)
     try:
         audit: Audit = _value(Audit, read_json(file), "it")
         _check(audit)

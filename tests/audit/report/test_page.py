@@ -60,7 +60,7 @@ def test_the_first_screen_says_what_is_told_of_whom_to_whom_and_how_well(page):
         "What previous outcome of telco (sensitive) ■ open ; balance of registry (sensitive) ▲ weak ;",
         "; and 5 more. 1 column may be told as well: too few records to tell it from chance.",
         "Of everyone who is asked about; 1,000 people were looked at.",
-        "At least one private column becomes known of 83 % of them; by a guess, of 22 %.",
+        "Of 62 % of them at least one private column becomes known about which a guess is far off; luck alone gives",
         "To whom bank , which asks and holds 5 columns of its own.",
         "Even to someone with no columns of their own: the release alone tells previous outcome of telco .",
         "Of what a guess leaves open about previous outcome of telco , 5 % stays hidden.",
@@ -74,6 +74,7 @@ def test_the_first_screen_says_what_is_told_of_whom_to_whom_and_how_well(page):
     ):
         assert words in loans
     assert "16 private columns" in digits
+    assert "Recommended: release label-only ● guarded No private column was told more than a little" in digits
     assert "Columns were not looked at one by one" in colour
     assert "Recommended" not in colour
 
@@ -131,11 +132,12 @@ def test_every_column_of_every_release_has_its_figures(audit, page):
         if "previous outcome" in row and "0.050" in row
     )
     assert row == (
-        "★ previous outcome telco, category ■ open 0.050 0.00 to 0.11 learned-inversion adaptive; by the question "
+        "★ previous outcome telco, category ■ open 0.050 0.00 to 0.11 learned-inversion adaptive, by question "
         "is it “unknown”? 0.982 0.95 to 1.00 guess 0.640 alone 0.83 0.0040 guess 0.0800 - 86 % guess 17 % all 10 % "
         "92.8 % guess 13 % hidden 0.03 69 % guess 12 % < 0.001"
     )
     assert "0.400 too few records to tell from chance" in text_of(page)
+    assert "none 62 % 2 % 0.04 83 % 22 % 1,000 learned-inversion" in text_of(page)
     assert "a number to within 5 % of its range, a category or a yes/no with 90 % certainty" in text_of(page)
 
 

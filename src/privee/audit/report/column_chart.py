@@ -22,7 +22,7 @@ LABELS, PARTY = 176.0, 62.0
 """Widths: of everything left of the frame, and of the part with the party's name."""
 TEXT, SMALL = 10.5, 9.5
 MARKER = 7.0
-SENSITIVE = "★ "
+SENSITIVE, UNSURE = "★ ", " ?"
 
 
 class ColumnChart(NamedTuple):
@@ -93,7 +93,8 @@ def _name_ends(axes: Axes) -> None:
 def _label(axes: Axes, column: ColumnExposure, row: int) -> None:
     party = charts.fitted(column.party, SMALL, PARTY)
     room = LABELS - 18 - charts.text_size(party, SMALL)[0]
-    name = charts.fitted((SENSITIVE if column.sensitive else "") + label(column.name), TEXT, room)
+    start, end = SENSITIVE if column.sensitive else "", "" if column.settled else UNSURE
+    name = charts.fitted(start + label(column.name), TEXT, room - charts.text_size(end, TEXT)[0]) + end
     height = float(axes.transData.transform((0, row))[1])
     for text, x, size, colour, side in (
         (name, 4.0, TEXT, charts.INK, "left"),
