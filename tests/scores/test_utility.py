@@ -132,10 +132,12 @@ def test_order_between_is_averaged_over_classes_and_over_all_the_rows():
 
 
 @pytest.mark.parametrize(
-    ("spec", "least", "most"), [("none", 1.0, 1.0), ("privee-u:rho=0.1", 0.3, 0.8), ("ranking-only", 0.0, 0.0)]
+    ("spec", "least", "most"), [("none", 1.0, 1.0), ("privee-u:rho=0.1", 0.3, 0.8), ("ranking-only", -0.06, 0.06)]
 )
 def test_a_ranking_kept_in_every_record_may_lose_the_order_between_them(spec, least, most):
-    positive = np.random.default_rng(1).uniform(0.0, 0.5, size=2000)
+    positive = np.random.default_rng(1).uniform(
+        0.0, 0.5, size=2000
+    )  # tau of chance: within 0.015, four times that is fine
     scores = np.column_stack([1 - positive, positive])
     release = privee.defense(spec).release(scores, draws=privee.seeded(1))
     assert privee.theory.order_is_kept(scores, release)

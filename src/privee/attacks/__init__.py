@@ -4,11 +4,13 @@ A new attack is a new file here with `@register`; the names below are for reader
 """
 
 from privee.attacks.base import Attack, Needs, Reconstruction
+from privee.attacks.boosted_trees import BoostedTrees
 from privee.attacks.equation_solving import EquationSolving
 from privee.attacks.gradient_inversion import GradientInversion
 from privee.attacks.grna_generator import GrnaGenerator
 from privee.attacks.grna_paper import GrnaPaper
 from privee.attacks.learned_inversion import LearnedInversion
+from privee.attacks.logistic_regression import LogisticRegression
 from privee.attacks.prior_informed import PriorInformed
 from privee.attacks.registry import attack, known_attacks, paper_attack, register
 from privee.attacks.repeated_query import RepeatedQuery
@@ -20,11 +22,13 @@ __all__ = [
     "Attack",
     "AttackerView",
     "Auxiliary",
+    "BoostedTrees",
     "EquationSolving",
     "GradientInversion",
     "GrnaGenerator",
     "GrnaPaper",
     "LearnedInversion",
+    "LogisticRegression",
     "Needs",
     "PriorInformed",
     "Reconstruction",

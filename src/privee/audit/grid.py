@@ -109,8 +109,11 @@ def run_grid(
     start = time.perf_counter()
     _check_names(subjects)
     first = grid.seeds[0]
+    studies: list[_Study] = []
     with one_thread():
-        studies = list(_studies(subjects, grid))
+        for study in _studies(subjects, grid):
+            studies.append(study)
+            progress(0, sum(len(one.attacks) for one in studies) * len(grid.defenses))
     pictured = {subject.name for subject in subjects if subject.image is not None} if grid.pictures else set()
     tasks = [task for study in studies for task in _tasks(study, grid, shown=study.subject in pictured)]
     found = _run(tasks, folder, jobs, engine, progress)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from privee.audit.exposure.findings import Attacker, ColumnExposure, ColumnFinding, PeopleExposure, PeopleFinding
 from privee.data.columns import SourceColumn
-from privee.scores.utility import Utility
+from privee.scores import Utility
 
 Status = Literal["ok", "failed", "skipped"]
 

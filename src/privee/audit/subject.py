@@ -19,7 +19,8 @@ from privee.data.columns import SourceColumn, columns_of_names
 from privee.defenses import Defense
 from privee.errors import SettingError
 from privee.randomness import seeded
-from privee.scores.utility import majority_of, utility_of
+from privee.scores import Utility, majority_of, utility_of
+from privee.vfl.own_columns_alone import own_columns_utility
 
 Rows = NDArray[np.int64]
 SHOWN = 6
@@ -37,7 +38,7 @@ class Subject:
         columns: all columns scaled to [0, 1], the attacker's first, (n, columns).
         targets: rows that may be attacked.
         auxiliary: rows that the attacker may know in full.
-        labels: true classes, if known.
+        labels: true classes, if known; -1 for records whose class is not.
         image: shape of the pictures that rows are, and each column's place in the flattened picture.
         described: every original column, with its party and its features in a row.
         active: the name of the party that asks.
@@ -93,7 +94,7 @@ class Subject:
         own, truth = self._cut(target)
         rows = Auxiliary(*self._cut(other)) if len(other) > 1 else None
         labels = None if self.labels is None else self.labels[target]
-        return Sample(self.model, own, truth, rows, labels, self.private_columns)
+        return Sample(self.model, own, truth, rows, labels, self.private_columns, target)
 
     def _targets(self, seed: int, records: int) -> Rows:
         one_pool = np.array_equal(self.targets, self.auxiliary)
@@ -101,6 +102,7 @@ class Subject:
 
     def info(self, sample: Sample, many: Sample) -> SubjectInfo:
         """For tables and reports; what the model is worth is measured on many records."""
+        labels = many.labels
         return SubjectInfo(
             name=self.name,
             model=self.model_name,
@@ -115,11 +117,24 @@ class Subject:
             columns=self.private_columns,
             column_records=len(many.own),
             column_auxiliary_rows=0 if many.auxiliary is None else len(many.auxiliary),
-            utility=None if many.labels is None else utility_of(many.scores, many.labels),
-            majority=None if many.labels is None else majority_of(many.labels, self.model.n_classes),
+            utility=many.utility(many.scores),
+            own_columns=self._own_columns(many),
+            majority=None if labels is None else majority_of(labels[labels >= 0], self.model.n_classes),
             fingerprints={"data": _digest(self.columns), "model (its scores)": _digest(many.scores)},
             picture=self._picture(sample),
         )
+
+    def _own_columns(self, many: Sample) -> Utility | None:
+        """What the attacker's own columns alone would be worth for the task, on the same records."""
+        if self.labels is None or many.rows is None:
+            return None
+        test = many.rows[self.labels[many.rows] >= 0]
+        others = np.setdiff1d(self.auxiliary, many.rows)
+        train = others[self.labels[others] >= 0]
+        if len(test) == 0 or len(np.unique(self.labels[train])) < 2:
+            return None
+        own = self.columns[:, : self.model.own_columns]
+        return own_columns_utility(own, self.labels, train=train, test=test, n_classes=self.model.n_classes)
 
     def _cut(self, rows: Rows) -> tuple[Tensor, Tensor]:
         columns = torch.from_numpy(self.columns[rows].astype(np.float64))
@@ -149,6 +164,7 @@ class Sample:
     auxiliary: Auxiliary | None
     labels: Rows | None = None
     columns: tuple[SourceColumn, ...] = ()
+    rows: Rows | None = None
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -182,7 +198,18 @@ class Sample:
 
     def accuracy(self, release: NDArray[np.float64]) -> float | None:
         """How often the leading class is the true one."""
-        return None if self.labels is None else float((release.argmax(axis=1) == self.labels[: len(release)]).mean())
+        if self.labels is None:
+            return None
+        labels = self.labels[: len(release)]
+        known = labels >= 0
+        return float((release.argmax(axis=1) == labels)[known].mean()) if known.any() else None
+
+    def utility(self, release: NDArray[np.float64]) -> Utility | None:
+        """What a release is worth to whoever knows the classes; None where they are not known."""
+        if self.labels is None or not (self.labels >= 0).any():
+            return None
+        known = self.labels >= 0
+        return utility_of(release[known], self.labels[known])
 
     def fingerprint(self) -> str:
         """Same fingerprint, same model on the same records."""

@@ -31,7 +31,7 @@ from privee.defenses import Defense, PriveeU
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError
 from privee.randomness import seeded
-from privee.scores.utility import order_between, utility_of
+from privee.scores import order_between
 from privee.theory import expected_error, half_width, minimum_estimate, rate, rows_in_order
 from privee.version import __version__
 
@@ -192,8 +192,7 @@ def handout(subject: str, sample: Sample, spec: str, seed: int, many: Sample | N
 def _worth(sample: Sample, defense: Defense, seed: int) -> dict[str, Any]:
     """Of a release of many records."""
     (release,) = simulated(sample, defense, seed, 1)
-    utility = None if sample.labels is None else utility_of(release, sample.labels)
-    return {"utility": utility, "order_between": order_between(sample.scores, release)}
+    return {"utility": sample.utility(release), "order_between": order_between(sample.scores, release)}
 
 
 Array = NDArray[np.float64]

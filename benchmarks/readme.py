@@ -1,0 +1,135 @@
+"""What README.md shows, made by the commands that it names.
+
+    python benchmarks/readme.py             runs them and writes the figures into README.md (five minutes)
+    python benchmarks/readme.py --check     runs them and compares; 1 if README.md says something else
+
+Each marked block of the page comes from one place: `audit` from `privee train digits ...` and `privee audit
+runs/digits`, as they stand on the page; `speed` from benchmarks/results/release.json, which `make bench` writes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+SPEED = ROOT / "benchmarks" / "results" / "release.json"
+BLOCK = r"(<!-- {name}:[^\n]*-->\n)(.*?)(<!-- end -->)"
+CLOSE = 6
+"""Percentage points, or hundredths, that figures of one run may differ by on another machine."""
+
+
+def block(text: str, name: str) -> str:
+    """What stands in a marked block."""
+    found = re.search(BLOCK.format(name=name), text, flags=re.DOTALL)
+    if found is None:
+        raise SystemExit(f"README.md has no block {name}")
+    return found[2]
+
+
+def with_block(text: str, name: str, made: str) -> str:
+    """The page with another content of a block."""
+    return re.sub(BLOCK.format(name=name), lambda found: found[1] + made + found[3], text, flags=re.DOTALL)
+
+
+def commands(text: str) -> list[str]:
+    """The train and audit commands of the page, as they stand there."""
+    lines = re.findall(r"^(privee (?:train digits|audit runs/digits)[^#\n]*)", text, flags=re.MULTILINE)
+    if len(lines) < 2:
+        raise SystemExit("README.md trains and audits digits no more")
+    return [line.strip() for line in lines]
+
+
+def run_audit(text: str, folder: Path) -> list[dict[str, Any]]:
+    """The scorecards of the page's own audit."""
+    train, audit = commands(text)[:2]
+    _printed(train, folder)
+    cards: list[dict[str, Any]] = json.loads(_printed(f"{audit} --json", folder))["cards"]
+    return cards
+
+
+def _printed(command: str, folder: Path) -> str:
+    words = [sys.executable, "-m", *command.split()]
+    return subprocess.run(words, cwd=folder, check=True, stdout=subprocess.PIPE, text=True).stdout  # noqa: S603 (ours)
+
+
+def audit_table(cards: list[dict[str, Any]]) -> str:
+    """As the page shows it: the column that is told best, and what is left of the task."""
+    lines = ["| release | grade | left of the worst column | mean over columns | accuracy | order between records |"]
+    lines.append("|---|---|---|---|---|---|")
+    for card in cards:
+        worst = card["columns"][0]
+        figures = (worst["remaining"], card["guess_normalised"], card["utility"]["accuracy"])
+        shares = " | ".join(f"{100 * value:.0f} %" for value in figures)
+        lines.append(f"| `{card['defense']}` | {card['grade']} | {shares} | {card['order_between']:.2f} |")
+    return "\n".join(lines) + "\n"
+
+
+def speed_table() -> str:
+    """The release's times from the stored benchmark."""
+    stored = json.loads(SPEED.read_text(encoding="utf-8"))
+    lines = ["| scores | time | times argsort | peak memory / input |", "|---|---|---|---|"]
+    for row in stored["releases"]:
+        if row["bar"] is None:
+            continue
+        size = " x ".join(f"{n:,}" for n in row["shape"])
+        size = size if len(row["shape"]) > 1 else f"one vector of {size}"
+        memory = f"{row['memory_ratio']:.1f}" if row["memory_ratio"] else ""
+        ratio = f"{row['ratio']:.1f}" if row["ratio"] < 10 else f"{row['ratio']:.0f}"
+        lines.append(f"| {size} | {row['ms']:.1g} ms | {ratio} | {memory} |")
+    beside = ", ".join(
+        f"{row['ms']:.1g} ms at {row['classes']:,} classes (printed {row['printed_ms']:g})"
+        for row in stored["one_vector_beside_the_paper"]
+    )
+    return "\n".join(lines) + f"\n\nBeside the paper's table, one vector at a time: {beside}.\n"
+
+
+def differences(shown: str, made: str) -> list[str]:
+    """Rows that say something else: another name or grade, or a figure further off than machines differ."""
+    found = []
+    for ours, theirs in zip(_rows(shown), _rows(made), strict=False):
+        figures = [(_number(a), _number(b)) for a, b in zip(ours, theirs, strict=False)]
+        off = any(a is None or b is None or abs(a - b) > CLOSE for a, b in figures[2:])
+        border = abs((figures[2][1] or 0) - 10) <= CLOSE or abs((figures[2][1] or 0) - 50) <= CLOSE
+        border = border or abs((figures[2][1] or 0) - 90) <= CLOSE
+        if ours[0] != theirs[0] or off or (ours[1] != theirs[1] and not border):
+            found.append(f"README.md says {' | '.join(ours)}, measured {' | '.join(theirs)}")
+    if len(_rows(shown)) != len(_rows(made)):
+        found.append(f"README.md has {len(_rows(shown))} rows, there are {len(_rows(made))}")
+    return found
+
+
+def _rows(table: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.strip().splitlines()[2:]]
+
+
+def _number(cell: str) -> float | None:
+    """In percentage points; what is given as a share of one too."""
+    found = re.fullmatch(r"(-?[\d.]+)( %)?", cell)
+    return None if found is None else float(found[1]) * (1 if found[2] else 100)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    chosen = parser.parse_args()
+    text = README.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        made = audit_table(run_audit(text, Path(folder)))
+    if chosen.check:
+        found = differences(block(text, "audit"), made)
+        found += [] if block(text, "speed") == speed_table() else ["the speed table is not that of release.json"]
+        print("\n".join(found) or "README.md is true to its commands")
+        sys.exit(1 if found else 0)
+    README.write_text(with_block(with_block(text, "audit", made), "speed", speed_table()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
