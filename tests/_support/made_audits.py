@@ -3,7 +3,9 @@
 import numpy as np
 from sklearn.datasets import load_digits
 
+from privee.audit.grades import grade_of
 from privee.audit.results import Audit, Best, Card, Curve, Estimate, Finding, Handout, Picture, SubjectInfo
+from tests._support import made_columns
 
 INTERVAL = "each score is only known to lie in an interval; infinitely many score vectors fit one release"
 ROUNDED = "score vectors that round to the same digits give the same release"
@@ -36,9 +38,21 @@ SEEDS = (0, 1, 2)
 def make_audit(
     *, subjects: int = 2, seeds: tuple[int, ...] = SEEDS, pictures: bool = True, curves: bool = True
 ) -> Audit:
-    """Subjects differ in model, adversary fraction, pictures (digits, colour, none) and defenses tried."""
+    """Subjects differ in model, adversary fraction, pictures (digits, colour, none) and defenses tried.
+
+    The first knows its columns and no labels, the second neither (as older audits), the third both.
+    """
     infos = [_digits(pictures), _colour(pictures), _table()][:subjects]
-    tried = [list(DEFENSES), ["none", "privee-u:rho=0.1", "ranking-only", "label-only"], list(DEFENSES)[:3]]
+    tried = [list(DEFENSES), ["none", "privee-u:rho=0.1", "ranking-only", "label-only"], list(DEFENSES)]
+    return _made(infos, tried, seeds, curves)
+
+
+def make_loans(*, seeds: tuple[int, ...] = SEEDS) -> Audit:
+    """The third one by itself: named columns of two parties, labels, two classes."""
+    return _made([_table()], [list(DEFENSES)], seeds, False)
+
+
+def _made(infos: list[SubjectInfo], tried: list[list[str]], seeds: tuple[int, ...], curves: bool) -> Audit:
     findings: list[Finding] = []
     cards: list[Card] = []
     handouts: list[Handout] = []
@@ -54,7 +68,13 @@ def make_audit(
             "versions": {"privee": "0.4.0", "python": "3.11.2", "torch": "2.13.0"},
             "seeds": list(seeds),
             "seconds": 812.3456,
-            "grid": {"defenses": list(DEFENSES), "attacks": list(ATTACKS), "records": 200, "settings": {"a": [1, 2]}},
+            "grid": {
+                "defenses": list(DEFENSES),
+                "attacks": list(ATTACKS),
+                "records": 200,
+                "queries": 1,
+                "settings": {"a": [1, 2]},
+            },
         },
         subjects=tuple(infos),
         findings=tuple(findings),
@@ -73,9 +93,7 @@ def make_card(info: SubjectInfo, spec: str, *, seeds: int = 3) -> Card:
         error=_estimate(max(left * 1.0, 0.00002) * guess.error.mean, seeds),
     )
     headline = min(adaptive, guess, key=lambda best: best.error.mean)
-    grade = next(
-        word for limit, word in ((0.1, "open"), (0.5, "weak"), (0.9, "partial"), (9, "guarded")) if left < limit
-    )
+    columns = made_columns.exposures(info.columns, left)
     return Card(
         subject=info.name,
         defense=spec,
@@ -95,7 +113,12 @@ def make_card(info: SubjectInfo, spec: str, *, seeds: int = 3) -> Card:
         accuracy=0.9561 * label if info.accuracy is not None else None,
         failed=() if naive < 0.053 else ("gradient-inversion:loss=probability (naive)", "grna-paper (naive)"),
         skipped={"repeated-query:inner=prior-informed (naive)": "needs 2 queries of each record, there is 1"},
-        grade=grade,
+        grade=columns[0].grade if columns else grade_of(left),
+        mean_grade=grade_of(left),
+        columns=columns,
+        people=made_columns.people(left) if columns else None,
+        utility=None if info.utility is None else made_columns.utility(spec),
+        order_between=0.1 if info.classes == 2 and label < 0.95 else ranking if info.classes > 2 else 0.9,
         verdict=f"Verdict on {spec}: an attacker who knows this defense recovers the private columns to within "
         f"{100 * headline.error.mean**0.5:.1f} % of their range (root mean square, prior-informed); without the "
         f"release, a guess comes to within 12.6 %.",
@@ -121,6 +144,11 @@ def _digits(pictures: bool) -> SubjectInfo:
         records=200,
         auxiliary_rows=500,
         accuracy=0.9561,
+        parties=("active", "passive"),
+        columns=made_columns.pixels(16),
+        column_records=1000,
+        column_auxiliary_rows=500,
+        fingerprints={"data": "4be1" * 16, "model": "77c0" * 16},
         picture=picture if pictures else None,
     )
 
@@ -145,8 +173,26 @@ def _colour(pictures: bool) -> SubjectInfo:
 
 
 def _table() -> SubjectInfo:
+    columns = made_columns.loan_columns()
     return SubjectInfo(
-        name="loans", model="neural", known_columns=5, unknown_columns=1, classes=2, records=80, auxiliary_rows=40
+        name="loans",
+        model="neural",
+        known_columns=5,
+        unknown_columns=sum(len(column.places) for column in columns),
+        classes=2,
+        records=80,
+        auxiliary_rows=40,
+        accuracy=made_columns.SCORES.accuracy,
+        active="bank",
+        held=("income", "rent", "account age", "cards", "region"),
+        parties=("bank", "telco", "registry"),
+        columns=columns,
+        column_records=made_columns.PEOPLE,
+        column_auxiliary_rows=400,
+        utility=made_columns.SCORES,
+        own_columns=made_columns.OWN_COLUMNS,
+        majority=made_columns.MAJORITY,
+        fingerprints={"data": "0a1b" * 16, "model": "c2d3" * 16},
     )
 
 

@@ -2,6 +2,7 @@
 
 from privee.audit.api import audit
 from privee.audit.grid import Grid, run_grid
+from privee.audit.loading import load_audit
 from privee.audit.results import Audit, Card, Finding
 from privee.audit.saving import save_audit
 from privee.audit.sources import subject_from_arrays, subject_from_dataset, subject_from_entry, subject_from_run
@@ -14,6 +15,7 @@ __all__ = [
     "Grid",
     "Subject",
     "audit",
+    "load_audit",
     "run_grid",
     "save_audit",
     "subject_from_arrays",

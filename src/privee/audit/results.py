@@ -81,6 +81,7 @@ class SubjectInfo:
 
     Attributes:
         active, parties: who asks, and everyone who holds columns.
+        held: names of the columns that the attacker holds.
         columns: the private ones, as their owners know them.
         column_records, column_auxiliary_rows: what attacks on single columns get; `records` and `auxiliary_rows` are
             for those that rebuild whole records.
@@ -99,6 +100,7 @@ class SubjectInfo:
     accuracy: float | None = None
     active: str = "active"
     parties: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
     columns: tuple[SourceColumn, ...] = ()
     column_records: int = 0
     column_auxiliary_rows: int = 0

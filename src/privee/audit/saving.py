@@ -13,8 +13,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from privee.atomic import whole_file
+from privee.atomic import whole_file, write_json
+from privee.audit.comparison import same_results
 from privee.audit.exposure.findings import ColumnFinding, PeopleFinding
+from privee.audit.loading import AUDIT_FILE, load_audit
 from privee.audit.results import Audit, Finding
 from privee.errors import PriveeError
 
@@ -46,12 +48,18 @@ def tidy(audit: Audit) -> list[dict[str, Any]]:
     return records
 
 
-def save_audit(audit: Audit, folder: Path) -> dict[str, Path]:
-    """Write all files, each whole or not at all, replacing those of an earlier run; returns them by kind."""
+def save_audit(audit: Audit, folder: Path, *, compare: Path | None = None) -> dict[str, Path]:
+    """Write all files, each whole or not at all, replacing those of an earlier run; returns them by kind.
+
+    The report says what changed since the audit that is in the folder already, or since the one that `compare` names.
+    """
     from privee.audit.report import write_report
 
+    before = _before(audit, folder, compare)
     folder.mkdir(parents=True, exist_ok=True)
     files = {kind: folder / name for kind, name in FILES.items()}
+    if before is not None:
+        write_json(folder / PREVIOUS, _slim(before).as_dict())
     with whole_file(files["json"], force=True) as partial:
         partial.write_text(json.dumps(audit.as_dict(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
     records = tidy(audit)
@@ -60,11 +68,46 @@ def save_audit(audit: Audit, folder: Path) -> dict[str, Path]:
         writer.writeheader()
         writer.writerows(records)
     _write_parquet(files["parquet"], records)
-    write_report(audit, files["report"], force=True)
+    write_report(audit, files["report"], before=before, force=True)
     return files
 
 
-FILES = {"json": "audit.json", "csv": "findings.csv", "parquet": "findings.parquet", "report": "report.html"}
+def rewrite_report(folder: Path, *, compare: Path | None = None) -> Path:
+    """Write the report of a saved audit again, compared with what it was compared with before unless told otherwise."""
+    from privee.audit.report import write_report
+
+    audit = load_audit(folder)
+    place = folder if folder.is_dir() else folder.parent
+    before = load_audit(compare) if compare is not None else _readable(place / PREVIOUS)
+    write_report(audit, place / FILES["report"], before=before, force=True)
+    return place / FILES["report"]
+
+
+FILES = {"json": AUDIT_FILE, "csv": "findings.csv", "parquet": "findings.parquet", "report": "report.html"}
+PREVIOUS = "previous.json"
+"""What the report compares with, kept so that it can be written again."""
+
+
+def _before(audit: Audit, folder: Path, compare: Path | None) -> Audit | None:
+    """The audit to compare with; one that found exactly the same is this one, run again."""
+    if compare is not None:
+        return load_audit(compare)
+    last = _readable(folder / FILES["json"])
+    return _readable(folder / PREVIOUS) if last is not None and same_results(last, audit) else last
+
+
+def _readable(path: Path) -> Audit | None:
+    """An audit that nobody asked for by name: none if it cannot be read."""
+    try:
+        return load_audit(path)
+    except PriveeError:
+        return None
+
+
+def _slim(audit: Audit) -> Audit:
+    """Grades and what they are of, without single attacks and pictures."""
+    subjects = tuple(dataclasses.replace(info, picture=None) for info in audit.subjects)
+    return dataclasses.replace(audit, subjects=subjects, findings=(), handouts=(), curves=())
 
 
 def _write_parquet(path: Path, records: list[dict[str, Any]]) -> None:

@@ -24,6 +24,7 @@ from privee.cli import (
     party,
     protect,
     recommend,
+    report,
     train,
 )
 from privee.cli.output import InterruptedByUserError, print_error
@@ -54,6 +55,7 @@ app.add_typer(paper.app, name="paper")
 app.command("attack")(attack.attack)
 app.command("attacks")(attacks.attacks)
 app.command("audit")(audit.audit)
+app.command("report")(report.report)
 app.command("recommend")(recommend.recommend)
 app.add_typer(gateway.app, name="gateway")
 app.add_typer(federation.app, name="federation")

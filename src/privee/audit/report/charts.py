@@ -1,7 +1,4 @@
-"""Charts as inline SVG: text stays text, ids are unique on the page, and nothing is left behind in matplotlib.
-
-The axes of the privacy-utility picture are here too.
-"""
+"""Charts as inline SVG: text stays text, ids are unique on the page, and nothing is left behind in matplotlib."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ import contextlib
 import io
 import math
 import re
+import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -20,6 +18,8 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextToPath
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from privee.audit.report.number_format import label
 
 INK, FAINT, GRID = "#1f2933", "#52606d", "#e4e7eb"
 FONT_SIZE = 11.0
@@ -52,10 +52,10 @@ def chart_settings(name: str) -> Iterator[None]:
         yield
 
 
-def new_axes(*, left: float, right: float, top: float, bottom: float) -> Axes:
+def new_axes(*, left: float, right: float, top: float, bottom: float, height: float = 72 * HEIGHT) -> Axes:
     """Axes with margins in points; at 72 dots per inch, pixels are points."""
-    figure = Figure(figsize=(WIDTH, HEIGHT), dpi=72)
-    width, height = 72 * WIDTH, 72 * HEIGHT
+    width = 72 * WIDTH
+    figure = Figure(figsize=(WIDTH, height / 72), dpi=72)
     axes = figure.add_axes((left / width, bottom / height, 1 - (left + right) / width, 1 - (top + bottom) / height))
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color=GRID, linewidth=0.8)
@@ -66,15 +66,30 @@ def new_axes(*, left: float, right: float, top: float, bottom: float) -> Axes:
 
 def axis_titles(axes: Axes, *, x: str, y: str) -> None:
     """Titles that lie flat: above the frame for y, below it for x."""
-    axes.figure.text(4 / (72 * WIDTH), 1 - 5 / (72 * HEIGHT), y, va="top", fontsize=FONT_SIZE)
-    axes.figure.text(axes.get_position().x0, 5 / (72 * HEIGHT), x, va="bottom", fontsize=FONT_SIZE)
+    height = 72 * axes.figure.get_figheight()  # type: ignore[union-attr]
+    axes.figure.text(4 / (72 * WIDTH), 1 - 5 / height, y, va="top", fontsize=FONT_SIZE)
+    axes.figure.text(axes.get_position().x0, 5 / height, x, va="bottom", fontsize=FONT_SIZE)
 
 
 def text_size(text: str, points: float, *, bold: bool = False) -> tuple[float, float]:
     """Width and height of a line of text, in points."""
     font = FontProperties(family=MEASURED_FONT, size=points, weight="bold" if bold else "normal")
-    width, _, _ = TextToPath().get_text_width_height_descent(text, font, False)
-    return float(width), 1.1 * points
+    narrow = "".join(letter for letter in text if unicodedata.east_asian_width(letter) not in "WF")
+    width, _, _ = TextToPath().get_text_width_height_descent(narrow, font, False) if narrow else (0.0, 0, 0)
+    return float(width) + 1.1 * points * (len(text) - len(narrow)), 1.1 * points  # wide letters are square
+
+
+def fitted(text: str, points: float, width: float, *, bold: bool = False) -> str:
+    """The text, cut short with an ellipsis if it would be wider than this."""
+    line = label(text)
+    if text_size(line, points, bold=bold)[0] <= width:
+        return line
+    short, long = 0, min(len(line), 200)
+    while long - short > 1:
+        middle = (short + long) // 2
+        fits = text_size(line[:middle] + "…", points, bold=bold)[0] <= width
+        short, long = (middle, long) if fits else (short, middle)
+    return line[:short].rstrip() + "…"
 
 
 def spread(wanted: list[float], gap: float, low: float, high: float) -> list[float]:
@@ -104,10 +119,10 @@ def inline_svg(axes: Axes, name: str, description: str) -> Markup:
     text = text.replace(f"'{MEASURED_FONT}'", SHOWN_FONTS)
     view = re.search(r'viewBox="[^"]*"', text)
     assert view is not None  # noqa: S101 (matplotlib always writes one)
-    label = escape(description)
+    words = escape(description)
     opening = (
         f'<svg class="chart" {view[0]} role="img" aria-labelledby="{name}-title" xmlns:xlink="{XLINK}">'
-        f'<title id="{name}-title">{label}</title>'
+        f'<title id="{name}-title">{words}</title>'
     )
     return Markup(re.sub(r"^<svg.*?>", lambda _: opening, text, count=1, flags=re.DOTALL))  # noqa: S704 (ours)
 
@@ -120,9 +135,7 @@ def scale_moved(axes: Axes, moved: Sequence[float]) -> str:
     largest, positive = max(moved), [value for value in moved if value > 0]
     axes.xaxis.set_minor_locator(NullLocator())
     if not positive or largest < 10 * min(positive):
-        axes.set_xlim(-0.06 * (largest or 1.0), 1.1 * (largest or 1.0))
-        axes.xaxis.set_major_locator(FixedLocator(_round_ticks(1.1 * (largest or 1.0))))
-        axes.xaxis.set_major_formatter(FuncFormatter(plain_tick))
+        scale_from_zero(axes, largest or 1.0)
         return ""
     top = math.ceil(math.log10(largest))
     bottom = max(math.floor(math.log10(min(positive))), top - DECADES)
@@ -134,13 +147,11 @@ def scale_moved(axes: Axes, moved: Sequence[float]) -> str:
     return " (log scale)"
 
 
-def scale_error(axes: Axes, largest: float, column_means: float) -> None:
-    """From zero to somewhat above the largest error; the column means only stretch the scale if they are near."""
-    top = largest or 1.0
-    high = max(1.15 * column_means, 1.15 * top) if column_means <= 1.8 * top else 1.35 * top
-    axes.set_ylim(-0.05 * high, high)
-    axes.yaxis.set_major_locator(FixedLocator(_round_ticks(high)))
-    axes.yaxis.set_major_formatter(FuncFormatter(plain_tick))
+def scale_from_zero(axes: Axes, largest: float) -> None:
+    """From zero to somewhat above the largest value, with round ticks."""
+    axes.set_xlim(-0.06 * largest, 1.1 * largest)
+    axes.xaxis.set_major_locator(FixedLocator(_round_ticks(1.1 * largest)))
+    axes.xaxis.set_major_formatter(FuncFormatter(plain_tick))
 
 
 def plain_tick(value: float, _: object = None) -> str:

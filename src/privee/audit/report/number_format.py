@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
@@ -43,6 +44,40 @@ def ratio(value: float | None) -> str:
     if value is not None and 0 < value < 10:
         return f"{value:.3f}"
     return number(value)
+
+
+def two_decimals(value: float | None) -> str:
+    """A measure between 0 and 1, as it is said aloud.
+
+    Example:
+        >>> [two_decimals(value) for value in (0.784, 1.0, -0.3, None)]
+        ['0.78', '1.00', '−0.30', 'not measured']
+    """
+    if value is None or not math.isfinite(value):
+        return "not measured"
+    return f"{value:.2f}".replace("-", MINUS)
+
+
+def three_decimals(value: float | None) -> str:
+    """A measure between 0 and 1, for tables.
+
+    Example:
+        >>> [three_decimals(value) for value in (0.7843, 1.0, None)]
+        ['0.784', '1.000', '-']
+    """
+    return "-" if value is None or not math.isfinite(value) else f"{value:.3f}".replace("-", MINUS)
+
+
+def of_hundred(share: float) -> str:
+    """A share as so many in a hundred; only what is exactly all reads 100.
+
+    Example:
+        >>> [of_hundred(share) for share in (1.0, 0.998, 0.94, 0.001)]
+        ['100', 'more than 99', '94', 'fewer than 1']
+    """
+    if 0.99 < share < 1:
+        return "more than 99"
+    return "fewer than 1" if 0 < share < 0.01 else f"{100 * share:.0f}"
 
 
 def together(text: str) -> str:
@@ -105,6 +140,17 @@ def grouped(names: Iterable[str]) -> list[str]:
         attack, _, attacker = name.removesuffix(")").rpartition(" (") if name.endswith(")") else (name, "", "")
         found.setdefault(attack or name, []).append(attacker)
     return [f"{attack} ({' and '.join(who)})" if any(who) else attack for attack, who in found.items()]
+
+
+def label(name: str) -> str:
+    """A name that others gave, on one line and without what steers the direction of text.
+
+    Example:
+        >>> label(" two  words"), label("")
+        ('two words', '(no name)')
+    """
+    line = " ".join(name.split())
+    return "".join(letter for letter in line if unicodedata.category(letter) not in ("Cc", "Cf")) or "(no name)"
 
 
 def breakable(spec: str) -> Markup:

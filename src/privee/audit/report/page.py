@@ -1,39 +1,49 @@
-"""The report's page: what it says about each audited model, with a table of every attack on every defense."""
+"""The report's page: what its templates need to know about every audited model."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from privee.atomic import whole_file
+from privee.audit.comparison import compare_audits
 from privee.audit.grades import GRADES, OTHER
-from privee.audit.report import number_format
+from privee.audit.report import advice, number_format
+from privee.audit.report.advice import Advice, advise
+from privee.audit.report.attack_table import Cell, TableBlock, attack_table, guess_rows
+from privee.audit.report.column_chart import ColumnChart, column_chart
+from privee.audit.report.opening import Opening, opening
 from privee.audit.report.pictures import PicturePanel, panels
 from privee.audit.report.query_curves import curves_chart, queries_until
 from privee.audit.report.tradeoff import Tradeoff, tradeoff_chart
-from privee.audit.results import Audit, Card, Finding, SubjectInfo
-from privee.defenses import NoDefense
+from privee.audit.results import Audit, Card, SubjectInfo
+
+SIGNERS = 12
 
 
-def render_report(audit: Audit) -> str:
-    """The report as HTML; the same audit gives the same text."""
-    environment = _environment()
+def render_report(audit: Audit, before: Audit | None = None) -> str:
+    """The report as HTML, with what changed since an earlier audit; the same audits give the same text."""
     sections = [subject_section(audit, number) for number in range(1, len(audit.subjects) + 1)]
-    return environment.get_template("page.html").render(
-        audit=audit,
-        sections=sections,
-        glance=glance(audit),
-        curves=curves_chart(audit.curves, "curves") if audit.curves else None,
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            audit=audit,
+            sections=sections,
+            glance=glance(audit),
+            comparison=None if before is None else compare_audits(before, audit),
+            queries=max((finding.queries for finding in audit.findings), default=1),
+            signers=signers(audit),
+            curves=curves_chart(audit.curves, "curves") if audit.curves else None,
+        )
     )
 
 
-def write_report(audit: Audit, path: Path, *, force: bool = False) -> None:
+def write_report(audit: Audit, path: Path, *, before: Audit | None = None, force: bool = False) -> None:
     """Write the report whole or not at all; an existing file is only replaced with `force`."""
-    text = render_report(audit)
+    text = render_report(audit, before)
     with whole_file(path, force=force) as partial:
         partial.write_text(text, encoding="utf-8", newline="\n")
 
@@ -49,7 +59,10 @@ def _environment() -> Environment:
     environment.filters |= {
         "number": number_format.number,
         "ratio": number_format.ratio,
+        "two": number_format.two_decimals,
+        "three": number_format.three_decimals,
         "percent": number_format.percent,
+        "of_hundred": number_format.of_hundred,
         "duration": number_format.duration,
         "together": number_format.together,
         "interval": number_format.interval,
@@ -58,9 +71,11 @@ def _environment() -> Environment:
         "heading": number_format.heading,
         "counted": number_format.counted,
         "grouped": number_format.grouped,
+        "label": number_format.label,
         "queries_until": queries_until,
+        "accuracy_of": advice.accuracy_of,
     }
-    environment.globals |= {"GRADES": GRADES, "OTHER": OTHER}
+    environment.globals |= {"GRADES": GRADES, "OTHER": OTHER, "MOST_LOST": advice.MOST_LOST}
     return environment
 
 
@@ -70,16 +85,19 @@ class Section:
 
     Attributes:
         anchor: its id on the page.
-        by_recovery: cards, the most leaking one first.
-        best, worst: defenses that leave most and least to protect; several if they are equal.
+        opening, picture: what the first screen says and shows.
+        advice: which release to hand out.
+        main, others: the cards whose columns are told in full in the body, and in the appendix.
     """
 
     anchor: str
     info: SubjectInfo
     cards: tuple[Card, ...]
-    by_recovery: tuple[Card, ...]
-    best: tuple[Card, ...]
-    worst: tuple[Card, ...]
+    advice: Advice
+    opening: Opening | None
+    picture: ColumnChart | None
+    main: tuple[Card, ...]
+    others: tuple[Card, ...]
     tradeoff: Tradeoff | None
     panels: list[PicturePanel]
     blocks: list[TableBlock]
@@ -91,25 +109,31 @@ def subject_section(audit: Audit, number: int) -> Section:
     info = audit.subjects[number - 1]
     anchor = f"subject-{number}"
     cards = tuple(card for card in audit.cards if card.subject == info.name)
-    # Releasing the scores as they are is no defense, so it is not called the worst one.
-    defenses = [card for card in cards if card.defense != NoDefense().spec] or list(cards)
-    kept = [round(card.guess_normalised, 3) for card in defenses]
+    advised = advise(info, cards)
+    first = opening(info, cards, advised)
+    about = None if first is None else first.card
+    chosen = None if advised.chosen is about else advised.chosen
+    main = tuple(card for card in cards if card is about or card is chosen)
     return Section(
         anchor=anchor,
         info=info,
         cards=cards,
-        by_recovery=tuple(sorted(cards, key=lambda card: card.guess_normalised)),
-        best=_equal_to(defenses, max(kept, default=0.0)),
-        worst=_equal_to(defenses, min(kept, default=0.0)),
-        tradeoff=tradeoff_chart(cards, f"{anchor}-chart", info.name) if cards else None,
+        advice=advised,
+        opening=first,
+        picture=None if about is None else column_chart(about, chosen, f"{anchor}-picture", info.name),
+        main=main,
+        others=tuple(card for card in cards if card not in main),
+        tradeoff=tradeoff_chart(info, cards, f"{anchor}-chart") if cards else None,
         panels=panels(audit, info, cards),
         blocks=attack_table(audit, info.name, cards),
         guesses=guess_rows(audit, info.name),
     )
 
 
-def _equal_to(cards: Sequence[Card], kept: float) -> tuple[Card, ...]:
-    return tuple(card for card in cards if round(card.guess_normalised, 3) == kept)
+def signers(audit: Audit) -> list[str]:
+    """Everyone who asks or holds columns, and a line for somebody else."""
+    parties = dict.fromkeys(party for info in audit.subjects for party in (info.active, *info.parties))
+    return [*list(parties)[:SIGNERS], ""]
 
 
 def glance(audit: Audit) -> list[tuple[str, list[Card | None]]]:
@@ -117,86 +141,3 @@ def glance(audit: Audit) -> list[tuple[str, list[Card | None]]]:
     cards = {(card.defense, card.subject): card for card in audit.cards}
     defenses = dict.fromkeys(card.defense for card in audit.cards)
     return [(defense, [cards.get((defense, info.name)) for info in audit.subjects]) for defense in defenses]
-
-
-class Cell(NamedTuple):
-    """One attack by one kind of attacker: means over seeds, or why there are none."""
-
-    feature_mse: float | None
-    guess_normalised: float | None
-    confidence_residual: float | None
-    note: str
-    best: bool = False
-
-
-class TableRow(NamedTuple):
-    """One attack in the table of a defense."""
-
-    attack: str
-    queries: int
-    naive: Cell | None
-    adaptive: Cell | None
-
-
-class TableBlock(NamedTuple):
-    """One defense in the table, with its attacks."""
-
-    card: Card
-    rows: tuple[TableRow, ...]
-
-
-def attack_table(audit: Audit, subject: str, cards: Sequence[Card]) -> list[TableBlock]:
-    """A block of rows for every defense."""
-    mine = [finding for finding in audit.findings if finding.subject == subject]
-    return [
-        TableBlock(card, _rows(card, [f for f in mine if f.defense == card.defense and f.attacker != "guess"]))
-        for card in cards
-    ]
-
-
-def guess_rows(audit: Audit, subject: str) -> list[tuple[str, Cell]]:
-    """The guesses that need no release."""
-    mine = [finding for finding in audit.findings if finding.subject == subject and finding.attacker == "guess"]
-    names = dict.fromkeys(finding.attack for finding in mine)
-    return [(name, _cell([finding for finding in mine if finding.attack == name])) for name in names]
-
-
-def _rows(card: Card, findings: Sequence[Finding]) -> tuple[TableRow, ...]:
-    keys = dict.fromkeys((finding.attack, finding.queries) for finding in findings)
-    return tuple(
-        TableRow(*key, _of(card, findings, key, "naive"), _of(card, findings, key, "adaptive")) for key in keys
-    )
-
-
-def _of(card: Card, findings: Sequence[Finding], key: tuple[str, int], attacker: str) -> Cell | None:
-    mine = [f for f in findings if (f.attack, f.queries) == key and f.attacker == attacker]
-    if not mine:
-        return None
-    best = card.naive if attacker == "naive" else card.adaptive
-    return _cell(mine)._replace(best=best is not None and best.attack == key[0])
-
-
-def _cell(findings: Sequence[Finding]) -> Cell:
-    return Cell(
-        _mean([finding.feature_mse for finding in findings]),
-        _mean([finding.guess_normalised for finding in findings]),
-        _mean([finding.confidence_residual for finding in findings]),
-        _note(findings),
-    )
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
-
-
-def _note(findings: Sequence[Finding]) -> str:
-    """What went wrong, and for how many seeds if not for all."""
-    notes = []
-    for status in ("failed", "skipped"):
-        these = [finding for finding in findings if finding.status == status]
-        if these:
-            reason = "; ".join(dict.fromkeys(f.reason for f in these if f.reason)) or "worse than the column means"
-            share = "" if len(these) == len(findings) else f" for {len(these)} of {len(findings)} seeds"
-            notes.append(f"{status}{share}: {reason}")
-    return ". ".join(notes)

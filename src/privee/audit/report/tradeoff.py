@@ -1,4 +1,4 @@
-"""The privacy-utility picture: what the best attacker misses, against how far the defense moves the scores."""
+"""The privacy-utility picture: how much of the worst column stays hidden, against what the release costs the task."""
 
 from __future__ import annotations
 
@@ -7,69 +7,105 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from privee.audit.grades import GRADES, OTHER
 from privee.audit.report import charts
-from privee.audit.report.charts import scale_error, scale_moved
+from privee.audit.report.advice import MOST_LOST, auc_lost
+from privee.audit.report.charts import plain_tick, scale_from_zero, scale_moved
 from privee.audit.report.label_placement import Box, LabelledPoint, needs_leader, place_labels
-from privee.audit.report.number_format import number
-from privee.audit.results import Card
+from privee.audit.report.number_format import label, number, ratio
+from privee.audit.results import Card, SubjectInfo
 
 MARKER = 8.0
 LABEL_SIZE, NOTE_SIZE = 10.5, 10.0
 NEAR, ANYWHERE = 14.0, 400.0
 """How far a name may be from its point, and a number (which has a line to it), in points."""
+HIGHEST = 1.06
+
+
+class Point(NamedTuple):
+    """One release: what it costs, and what is left of its worst column."""
+
+    defense: str
+    grade: str
+    lost: float
+    left: float
+    low: float
+    high: float
 
 
 class Tradeoff(NamedTuple):
-    """The chart; its points are numbered in the order of the cards if their names would not fit."""
+    """The chart; its points are numbered in the order of the cards if their names would not fit.
+
+    `by_auc` says whether the task's loss is told in AUC; otherwise by how far scores are moved.
+    """
 
     svg: Markup
     numbered: bool
+    by_auc: bool
+    points: tuple[Point, ...]
 
 
-def tradeoff_chart(cards: Sequence[Card], name: str, title: str) -> Tradeoff:
-    """One labelled point per setting, with the guesses as lines."""
+def tradeoff_points(info: SubjectInfo, cards: Sequence[Card]) -> tuple[tuple[Point, ...], bool]:
+    """The points, and whether they tell AUC lost: where that is known of all of them."""
+    lost = [auc_lost(info, card) for card in cards]
+    by_auc = all(value is not None for value in lost)
+    points = []
+    for card, value in zip(cards, lost, strict=True):
+        cost = max(0.0, value) if by_auc and value is not None else card.mean_l1_moved
+        worst = card.worst
+        mean = min(1.0, card.guess_normalised)
+        left = (mean, mean, mean) if worst is None else (worst.remaining, worst.low, min(HIGHEST, worst.high))
+        points.append(Point(card.defense, card.grade, cost, *left))
+    return tuple(points), by_auc
+
+
+def tradeoff_chart(info: SubjectInfo, cards: Sequence[Card], name: str) -> Tradeoff:
+    """One labelled point per release."""
+    points, by_auc = tradeoff_points(info, cards)
+    whole = "of the worst column" if any(card.columns for card in cards) else "on average over columns"
     with charts.chart_settings(name):
-        axes = charts.new_axes(left=54, right=80, top=28, bottom=44)
-        scale = scale_moved(axes, [card.mean_l1_moved for card in cards])
-        guess, means = cards[0].guess.error.mean, cards[0].mean_guess.mean
-        scale_error(axes, max(guess, *(card.headline.error.mean for card in cards)), means)
-        charts.axis_titles(
-            axes,
-            y="↑ safer: error of the best attacker (feature MSE)",
-            x=f"← more useful: mean L1 distance moved{scale}",
-        )
-        lines = _guess_lines(axes, cards[0])
-        for card in cards:
-            _draw_point(axes, card)
-        numbered = _draw_labels(axes, cards, lines)
-        return Tradeoff(charts.inline_svg(axes, name, _describe(cards, title)), numbered)
+        axes = charts.new_axes(left=34, right=80, top=28, bottom=44)
+        cost = _scale_lost(axes, points, by_auc=by_auc)
+        axes.set_ylim(-0.05, HIGHEST)
+        axes.yaxis.set_major_locator(FixedLocator([0.0, 0.1, 0.5, 0.9, 1.0]))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: "" if value == 0.9 else plain_tick(value)))
+        charts.axis_titles(axes, y=f"↑ safer: what stays hidden {whole}", x=f"← more useful: {cost}")
+        lines = _lines(axes, by_auc=by_auc)
+        for point in points:
+            _draw_point(axes, point)
+        numbered = _draw_labels(axes, points, lines)
+        return Tradeoff(charts.inline_svg(axes, name, _describe(points, info.name, cost)), numbered, by_auc, points)
 
 
-def _describe(cards: Sequence[Card], title: str) -> str:
-    points = "; ".join(f"{c.defense}: {number(c.headline.error.mean)} at {number(c.mean_l1_moved)}" for c in cards)
-    return f"{title}: error left to the best attacker against mean L1 distance moved. {points}."
+def _scale_lost(axes: Axes, points: Sequence[Point], *, by_auc: bool) -> str:
+    """Returns what to call the axis."""
+    lost = [point.lost for point in points]
+    if not by_auc:
+        return f"mean L1 distance moved{scale_moved(axes, lost)}"
+    scale_from_zero(axes, max(*lost, 1.2 * MOST_LOST))
+    return "AUC lost"
 
 
-def _guess_lines(axes: Axes, card: Card) -> list[Box]:
-    """Lines across, named in the margin where no point can be; returns where they are."""
-    lines = {"best guess": card.guess.error.mean, "column means": card.mean_guess.mean}
-    if number(lines["best guess"]) == number(lines["column means"]):
-        lines = {"best guess = column means": lines["best guess"]}
-    top = axes.get_ylim()[1]
-    heights = []
-    for style, value in zip(("-", "--"), lines.values(), strict=False):
-        heights.append(float(axes.transData.transform((0, min(value, top)))[1]))
-        if value <= top:
-            axes.axhline(value, color=charts.FAINT, linewidth=1.1, linestyle=style, zorder=1)
-    order = sorted(range(len(heights)), key=heights.__getitem__)
+def _describe(points: Sequence[Point], title: str, cost: str) -> str:
+    said = "; ".join(f"{point.defense}: {ratio(point.left)} at {number(point.lost)}" for point in points)
+    return f"{title}: what stays hidden against {cost}. {said}."
+
+
+def _lines(axes: Axes, *, by_auc: bool) -> list[Box]:
+    """What a guess leaves, and from where on the task is destroyed, named in the margins; returns where they are."""
+    axes.axhline(1.0, color=charts.FAINT, linewidth=1.1, zorder=1)
     frame = axes.get_window_extent()
-    placed = charts.spread([heights[k] for k in order], 25, frame.y0, frame.y1 - 4)
-    for height, (text, value) in zip(placed, [list(lines.items())[k] for k in order], strict=True):
-        arrow = "↑ " if value > top else ""
-        _margin_note(axes, frame.x1 + 4, height, [*text.split(" = "), f"{arrow}{number(value)}"])
-    return [Box(frame.x0, height - 0.5, frame.x1, height + 0.5) for height in heights]
+    height = float(axes.transData.transform((0, 1.0))[1])
+    _margin_note(axes, frame.x1 + 4, height - 6, ["1: nothing", "told beyond", "a guess"])
+    boxes = [Box(frame.x0, height - 0.5, frame.x1, height + 0.5)]
+    if by_auc:
+        axes.axvspan(MOST_LOST, axes.get_xlim()[1], color=charts.GRID, alpha=0.45, linewidth=0, zorder=0)
+        left = float(axes.transData.transform((MOST_LOST, 0))[0])
+        _margin_note(axes, frame.x1 + 4, frame.y0 + 18, ["grey: the", "task is", "destroyed"])
+        boxes.append(Box(left - 0.5, frame.y0, left + 0.5, frame.y1))
+    return boxes
 
 
 def _margin_note(axes: Axes, x: float, y: float, lines: Sequence[str]) -> None:
@@ -80,13 +116,13 @@ def _margin_note(axes: Axes, x: float, y: float, lines: Sequence[str]) -> None:
         )
 
 
-def _draw_point(axes: Axes, card: Card) -> None:
-    error, grade = card.headline.error, GRADES.get(card.grade, OTHER)
-    if error.low is not None and error.high is not None:
-        axes.vlines(card.mean_l1_moved, error.low, error.high, color=grade.colour, linewidth=1.3, alpha=0.6, zorder=2)
+def _draw_point(axes: Axes, point: Point) -> None:
+    grade = GRADES.get(point.grade, OTHER)
+    if point.low < point.high:
+        axes.vlines(point.lost, point.low, point.high, color=grade.colour, linewidth=1.3, alpha=0.6, zorder=2)
     axes.plot(
-        [card.mean_l1_moved],
-        [error.mean],
+        [point.lost],
+        [point.left],
         grade.marker,
         color=grade.colour,
         markersize=MARKER - 1,
@@ -96,22 +132,22 @@ def _draw_point(axes: Axes, card: Card) -> None:
     )
 
 
-def _draw_labels(axes: Axes, cards: Sequence[Card], lines: Sequence[Box]) -> bool:
+def _draw_labels(axes: Axes, points: Sequence[Point], lines: Sequence[Box]) -> bool:
     """Names if all of them fit beside their points, else numbers; returns whether it is numbers."""
-    points = [_on_page(axes, card.mean_l1_moved, card.headline.error.mean) for card in cards]
+    places = [_on_page(axes, point.lost, point.left) for point in points]
     window = axes.get_window_extent()
     frame = Box(window.x0 + 1, window.y0 + 1, window.x1 - 1, window.y1)
-    bars = [bar for card in cards for bar in _bar(axes, card)]
-    names, numbers = [" ".join(card.defense.split()) for card in cards], [str(k + 1) for k in range(len(cards))]
+    bars = [bar for point in points for bar in _bar(axes, point)]
+    names, numbers = [label(point.defense) for point in points], [str(k + 1) for k in range(len(points))]
     for texts, furthest, cross in ((names, NEAR, False), (numbers, ANYWHERE, False), (numbers, ANYWHERE, True)):
         sizes = [_with_room(*charts.text_size(text, LABEL_SIZE, bold=texts is numbers)) for text in texts]
         boxes = place_labels(
-            points, sizes, frame, [*lines, *bars], marker=MARKER, furthest=furthest, lines_may_cross=cross
+            places, sizes, frame, [*lines, *bars], marker=MARKER, furthest=furthest, lines_may_cross=cross
         )
         if boxes is not None:
             break
-    for text, point, box in zip(texts, points, boxes or [], strict=False):  # hundreds of points stay bare
-        _write(axes, text, point, box, bold=texts is numbers)
+    for text, place, box in zip(texts, places, boxes or [], strict=False):  # hundreds of points stay bare
+        _write(axes, text, place, box, bold=texts is numbers)
     return texts is numbers
 
 
@@ -125,11 +161,10 @@ def _on_page(axes: Axes, x: float, y: float) -> LabelledPoint:
     return LabelledPoint(float(place[0]), float(place[1]))
 
 
-def _bar(axes: Axes, card: Card) -> list[Box]:
-    error = card.headline.error
-    if error.low is None or error.high is None:
+def _bar(axes: Axes, point: Point) -> list[Box]:
+    if point.low >= point.high:
         return []
-    low, high = (_on_page(axes, card.mean_l1_moved, value) for value in (error.low, error.high))
+    low, high = (_on_page(axes, point.lost, value) for value in (point.low, point.high))
     return [Box(low.x - 1.5, low.y, low.x + 1.5, high.y)]
 
 
