@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Literal
 
-Kept = Literal["class", "top", "ranking"]
-"""What may have to stay exact: the predicted class, the order of some leading classes, or the whole ranking."""
+Kept = Literal["class", "top", "ranking", "records"]
+"""What may have to stay: exactly the predicted class, the order of some leading classes, or the whole ranking; or, as
+far as epsilon allows, the order between records."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -15,7 +16,7 @@ class Advice:
     """What is said of a defense where one is to be chosen; one that says nothing is not mentioned.
 
     Attributes:
-        keeps: what it can be asked to keep exact while showing no more of the order than that.
+        keeps: what it can be asked to keep while showing no more of the order than that.
         meaningful: do its released numbers mean something beyond their order? Then its strength is an epsilon, and
             `Defense.within` makes it for one.
         wins: why it is the answer where the order alone was asked for; one without it is never chosen.
