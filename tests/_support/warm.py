@@ -38,6 +38,8 @@ LARGE = (
     "torch._dynamo",
     "safetensors.torch",
     "sklearn.datasets",
+    "sklearn.ensemble",
+    "sklearn.linear_model",
     "joblib",
     "private_set_intersection.python",
     "matplotlib.figure",

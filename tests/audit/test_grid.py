@@ -105,8 +105,10 @@ def digits(tmp_path_factory):
 
 def test_pictures_put_every_pixel_where_it_belongs(digits):
     sample = digits.sample(0, 30, 50)
-    picture = digits.info(sample).picture
-    (truth,) = [g for g in guess_findings("s", sample, 0, keep_shown=True) if g.attack == "mean guess"]
+    picture = digits.info(sample, sample).picture
+    (truth,) = [
+        g for g in guess_findings("s", sample, sample.guesses(0), 0, keep_shown=True) if g.attack == "mean guess"
+    ]
     assert picture.shape == (1, 8, 8)
     image = np.array(picture.truth[0])
     np.testing.assert_allclose(image[list(picture.unknown)], sample.truth[0], atol=1e-4)

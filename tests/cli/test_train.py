@@ -43,7 +43,13 @@ def test_a_killed_process_resumes_to_the_same_weights(tmp_path):
 
 
 def test_predictions_of_a_run_are_releases(tmp_path):
-    good("train", "digits", "--model", "logistic", "--epochs", "3", "--out", "run", cwd=tmp_path)
+    said = good("train", "digits", "--model", "logistic", "--epochs", "3", "--out", "run", cwd=tmp_path)
+    for row in ("joint model", "own columns alone", "majority class"):
+        assert re.search(rf"^{row} +(\d\S+ +){{6}}\d\S+$", said, re.MULTILINE)
+    assert "learned from 899 training records" in said
+    assert "The joint model adds nothing to active's own columns here." in said  # so it is, after three epochs
+    said = good("predict", "run", "-d", "none", "-o", "t.npy", "--rows", "train", cwd=tmp_path)
+    assert "measured on 899 TRAINING records" in said
     for name, spec in (("a.npy", "none"), ("b.npy", "privee-u:rho=0.1"), ("c.csv", "ranking-only")):
         good("predict", "run", "-d", spec, "-o", name, cwd=tmp_path)
     scores, release = np.load(tmp_path / "a.npy"), np.load(tmp_path / "b.npy")
@@ -83,11 +89,25 @@ def test_own_tables_end_to_end(tmp_path):
     assert "city" in json.dumps(shop)
     for elsewhere in ("config.json", "parties/bank/preprocessing.json", "coordinator/model.safetensors"):
         assert b"south" not in (tmp_path / "run" / elsewhere).read_bytes()
+    assert told["active"] == "bank"
+    assert told["positive_class"] == "low"
+    assert told["own_columns"]["auc"] < told["utility"]["auc"]
+    assert told["majority"]["auc"] == 0.5
+    assert told["utility"] == json.loads((tmp_path / "run/utility.json").read_text())["utility"]
     good("predict", "run", *OWN, "-d", "label-only", "-o", "out.csv", cwd=tmp_path)
     lines = (tmp_path / "out.csv").read_text().splitlines()
     assert lines[0] == '"customer","class_high","class_low"'
     assert len(lines) == 81
     assert re.match(r'"00\d\d",', lines[1])
+    said = good("predict", "run", *OWN, "-d", "privee-u:rho=0.1", "-o", "w.csv", cwd=tmp_path)
+    assert "order within records 100.0%" in said
+    assert re.search(r"order between records 0\.\d\d \(Kendall", said)
+    assert "F1, AUC and average precision: of class low" in said
+    assert "measured on 16 records that the model was not trained on, 64 training records left out" in said
+    assert re.search(r"^release +(\S+ +){5}- +-$", said, re.MULTILINE)
+    bank = (tmp_path / "bank.csv").read_text()
+    (tmp_path / "bank.csv").write_text(bank.replace("high", "High").replace("low", "Low"))
+    assert "utility is not measured" in good("predict", "run", *OWN, "-d", "none", "-o", "v.csv", cwd=tmp_path)
     code, _, err = run("predict", "run", *OWN[:2], "-d", "none", "-o", "y.csv", cwd=tmp_path)
     assert code == 2
     assert "needs the columns of shop" in err

@@ -73,6 +73,7 @@ def test_each_party_has_its_own_file(tmp_path):
         "parties/passive-1/model.safetensors",
         "parties/passive-1/party.json",
         "coordinator/model.safetensors",
+        "utility.json",
     }
 
 

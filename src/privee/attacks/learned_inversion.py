@@ -8,19 +8,17 @@ they are.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from privee.attacks.base import Attack, Needs
-from privee.attacks.log_scores import by_rank, centred, centred_log, in_rank_order
 from privee.attacks.registry import register
 from privee.attacks.regressors import Fit, all_fits, best_fit
-from privee.attacks.view import AttackerView, Auxiliary, Seen
+from privee.attacks.release_inputs import ReleaseInputs
+from privee.attacks.view import AttackerView, Auxiliary
 from privee.attacks.watch import Watch
-from privee.attacks.white_box import WhiteBox
 from privee.errors import PriveeError
 
 Examples = tuple[Tensor, Tensor]
@@ -55,7 +53,7 @@ class LearnedInversion(Attack):
             raise PriveeError("learned inversion needs auxiliary rows")
         there, here = self._guesses(view, rows)
         scores = view.model.scores(rows.own, rows.unknown)
-        encode = _Encoder(view.model, scores, self.own_columns)
+        encode = ReleaseInputs(view.model, scores, self.own_columns)
         simulated = [view.simulate(scores, seed) for seed in range(self.simulations)]
         fit = _best(encode(simulated, rows.own, there), rows.unknown - there)
         if fit is None:
@@ -86,30 +84,3 @@ def _best(inputs: list[Tensor], missed: Tensor) -> Fit | None:
         if error < smallest:
             best, smallest = fit, error
     return best
-
-
-class _Encoder:
-    """Turns releases into the regression's inputs, scaled by the auxiliary rows."""
-
-    def __init__(self, model: WhiteBox, scores: Tensor, own_columns: bool) -> None:
-        self._model, self._own_columns = model, own_columns
-        self._expected = in_rank_order(centred_log(scores), scores).mean(dim=0)
-        self._scale: Examples | None = None
-
-    def __call__(self, views: Iterable[Seen], own: Tensor, guess: Tensor) -> list[Tensor]:
-        """Inputs for each of several sights of the same records; the first call sets the scale."""
-        with torch.no_grad():
-            explained = centred(self._model.logits(own, guess))
-        raw = [self._inputs(seen, explained) for seen in views]
-        if self._scale is None:
-            self._scale = raw[0].mean(dim=0), raw[0].std(dim=0) + 1e-6
-        middle, spread = self._scale
-        return [(one - middle) / spread for one in raw]
-
-    def _inputs(self, seen: Seen, explained: Tensor) -> Tensor:
-        classes = seen.release.shape[1]
-        read = centred_log(seen.read)
-        expected = by_rank(self._expected, seen.release)
-        position = by_rank(torch.arange(classes, dtype=read.dtype) / classes, seen.release)
-        more = [read - explained, expected - explained] if self._own_columns else []
-        return torch.cat([read, expected, position, *more], dim=1)

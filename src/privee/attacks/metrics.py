@@ -7,6 +7,9 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
+from privee.attacks.boosted_trees import learn_by_trees
+from privee.attacks.column_learning import column_guess
+from privee.attacks.logistic_regression import learn_linearly
 from privee.attacks.regressors import best_fit
 from privee.attacks.view import AttackerView
 from privee.errors import PriveeError
@@ -59,3 +62,9 @@ def regression_guess(view: AttackerView) -> Tensor:
     if view.auxiliary is None:
         raise PriveeError("this guess needs auxiliary rows")
     return best_fit(view.auxiliary.own, view.auxiliary.unknown)(view.own).clamp(0.0, 1.0)
+
+
+def column_guesses(view: AttackerView) -> dict[str, Tensor]:
+    """What the learners of attacks on single columns say without a release, from the same auxiliary rows."""
+    learners = {"boosted-trees guess": learn_by_trees, "logistic guess": learn_linearly}
+    return {name: column_guess(learner, view) for name, learner in learners.items()}

@@ -6,7 +6,8 @@ to beat.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -19,10 +20,17 @@ MOST_ROWS = 1000
 """Kernel regressions use this many rows at most: their cost grows with the cube."""
 
 
+class Kernel(Protocol):
+    """What two rows have in common, as one number."""
+
+    def weighted(self, inputs: Tensor, weights: Tensor) -> Tensor:
+        """For every new row, the weights of the rows there were, by what it has in common with each."""
+
+
 class Fit:
     """A regression: call it for new rows; `left_out` holds the prediction of each training row without that row."""
 
-    def __init__(self, kernel: Callable[[Tensor], Tensor], outputs: Tensor, ridge: float, eigen: tuple[Tensor, Tensor]):
+    def __init__(self, kernel: Kernel, outputs: Tensor, ridge: float, eigen: tuple[Tensor, Tensor]):
         values, vectors = eigen
         self._kernel, self._level = kernel, outputs.mean(dim=0)
         off = outputs - self._level
@@ -35,7 +43,7 @@ class Fit:
 
     def __call__(self, inputs: Tensor) -> Tensor:
         """Predictions for new rows."""
-        return self._level + self._kernel(inputs) @ self._weights
+        return self._level + self._kernel.weighted(inputs, self._weights)
 
     def out_of_sample(self, inputs: Tensor) -> Tensor:
         """Predictions of the rows it was made from, each as if it had not been there."""
@@ -65,8 +73,8 @@ class _Linear:
         self._middle = inputs.mean(dim=0)
         self._centres = inputs - self._middle
 
-    def __call__(self, inputs: Tensor) -> Tensor:
-        return (inputs - self._middle) @ self._centres.T
+    def weighted(self, inputs: Tensor, weights: Tensor) -> Tensor:
+        return (inputs - self._middle) @ (self._centres.T @ weights)  # never rows times rows
 
 
 class _Gaussian:
@@ -75,3 +83,6 @@ class _Gaussian:
 
     def __call__(self, inputs: Tensor) -> Tensor:
         return torch.exp(-torch.cdist(inputs, self._centres).square() / self._scale)
+
+    def weighted(self, inputs: Tensor, weights: Tensor) -> Tensor:
+        return self(inputs) @ weights

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from privee.attacks.white_box import WhiteBox
+from privee.data.columns import SourceColumn, columns_of_names
 from privee.defenses import Defense
 from privee.errors import PriveeError
 from privee.randomness import seeded
@@ -38,6 +39,7 @@ class AttackerView:
         defense: the defense with its public settings; its draws, keys and state are never in here.
         adaptive: does the attacker use that knowledge? A naive one takes every release for the scores themselves.
         auxiliary: rows with all columns, if the threat model grants any.
+        columns: the original columns that the unknown features belong to; without any, each feature is a number.
     """
 
     own: Tensor
@@ -46,9 +48,13 @@ class AttackerView:
     defense: Defense
     adaptive: bool
     auxiliary: Auxiliary | None = None
+    columns: tuple[SourceColumn, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "defense", self.defense.public_copy())
+        if not self.columns:
+            names = [f"column {k + 1}" for k in range(self.model.unknown_columns)]
+            object.__setattr__(self, "columns", columns_of_names(names, "passive"))
         if self.releases.ndim != 3:
             raise PriveeError(f"releases must be (queries, rows, classes), got shape {tuple(self.releases.shape)}")
         if self.releases.shape[1] != len(self.own):

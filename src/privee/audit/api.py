@@ -129,11 +129,12 @@ def attack_once(
         releases = np.stack([read_release(path, subject) for path in released])
     else:
         releases = simulated(sample, protection, seed, queries)
+    guesses = sample.guesses(seed, by_column=make_attack(attack).by_column)
     task = Task(
         key=task_key(sample.fingerprint(), defense, attack, adaptive, seed),
         subject=subject.name,
         sample=sample,
-        guess_errors=sample.guess_errors(seed),
+        guesses=guesses,
         defense=protection.spec,
         attack=attack,
         adaptive=adaptive,
@@ -144,7 +145,7 @@ def attack_once(
     finding, unknown = attacked(task, releases, watch_for(task.key[:16]))
     if unknown is None:
         raise PriveeError(f"{attack} cannot be used here: {finding.reason}")
-    return finding, guess_findings(subject.name, sample, seed, keep_shown=False), unknown
+    return finding, guess_findings(subject.name, sample, guesses, seed, keep_shown=False), unknown
 
 
 def read_release(path: Path, subject: Subject) -> NDArray[np.float64]:

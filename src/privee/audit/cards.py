@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from privee.attacks import attack as make_attack
 from privee.attacks.metrics import attainable_protection
+from privee.audit.exposure.findings import USUAL_BOUND, Attacker, Bound, ColumnExposure, PeopleExposure
+from privee.audit.exposure.judging import Attempt, judge, pooled
 from privee.audit.grades import GRADES, grade_of
-from privee.audit.results import Attacker, Best, Card, Estimate, Finding, Handout, SubjectInfo
+from privee.audit.results import Best, Card, Estimate, Finding, Handout, SubjectInfo
 from privee.audit.task import MEAN_GUESS
 from privee.defenses import NoDefense, RankingOnly
 from privee.defenses import defense as make_defense
@@ -27,29 +31,39 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 
 def make_cards(
-    subjects: Iterable[SubjectInfo], findings: Sequence[Finding], handouts: Sequence[Handout]
+    subjects: Iterable[SubjectInfo],
+    findings: Sequence[Finding],
+    handouts: Sequence[Handout],
+    bound: Bound = USUAL_BOUND,
 ) -> tuple[Card, ...]:
-    """One card per subject and defense."""
+    """One card per subject and defense; `bound` is what counted as known."""
     cards = []
     for subject in subjects:
         mine = [finding for finding in findings if finding.subject == subject.name]
         specs = list(dict.fromkeys(h.defense for h in handouts if h.subject == subject.name))
         headlines = {spec: _headline(mine, spec) for spec in specs}
         moved = {spec: [h for h in handouts if (h.subject, h.defense) == (subject.name, spec)] for spec in specs}
-        cards += [_card(subject, spec, mine, moved[spec], headlines) for spec in specs]
+        cards += [_card(subject, spec, mine, moved[spec], headlines, bound) for spec in specs]
     return tuple(cards)
 
 
 def _card(
-    subject: SubjectInfo, spec: str, mine: Sequence[Finding], moved: Sequence[Handout], headlines: dict[str, Best]
+    subject: SubjectInfo,
+    spec: str,
+    mine: Sequence[Finding],
+    moved: Sequence[Handout],
+    headlines: dict[str, Best],
+    bound: Bound,
 ) -> Card:
     here = [finding for finding in mine if finding.defense == spec]
     guess, headline = _best(mine, "guess"), headlines[spec]
     assert guess is not None  # noqa: S101 (every subject has guesses)
-    normalised = headline.error.mean / guess.error.mean if guess.error.mean > 0 else 1.0
+    normalised = _normalised(here, headline, guess)
+    columns = judge(subject.columns, _attempts(here))
     guarantee = make_defense(spec).guarantee(subject.classes)
     accuracies = [h.accuracy for h in moved if h.accuracy is not None]
-    grade = grade_of(normalised)
+    mean_grade = grade_of(normalised)
+    grade = columns[0].grade if columns else mean_grade
     return Card(
         subject=subject.name,
         defense=spec,
@@ -70,14 +84,42 @@ def _card(
         failed=_failed(here, mine),
         skipped=_skipped(here),
         grade=grade,
-        verdict=verdict(grade, headline, guess),
+        verdict=verdict(grade, columns[0]) if columns else mean_verdict(grade, headline, guess),
+        mean_grade=mean_grade,
+        columns=columns,
+        people=_people(here, bound),
+        utility=next((h.utility for h in moved if h.utility is not None), None),
+        order_between=next((h.order_between for h in moved if h.order_between is not None), None),
         seconds_per_record=sum(h.seconds for h in moved) / max(1, sum(h.rows for h in moved)),
         released_records=sum(h.rows for h in moved),
     )
 
 
-def verdict(grade: str, headline: Best, guess: Best) -> str:
-    """What an auditor can read out."""
+def verdict(grade: str, worst: ColumnExposure) -> str:
+    """What an auditor can read out, about the column that is told best."""
+    told, whose = GRADES[grade].verdict, f"{worst.name} ({worst.party})"
+    if grade == "guarded":
+        lost = "" if worst.settled else "; too few records to be sure"
+        return f"{told}: of no private column was more told than by a guess that needs no release{lost}."
+    who = "an attacker who knows this defense" if worst.attacker == "adaptive" else "even an attacker who ignores it"
+    if worst.by != "error" and worst.auc is not None and worst.guess_auc is not None:
+        return (
+            f"{told}: who has {worst.name} {_asked(worst)} ({worst.party}) is told with AUC {worst.auc:.2f} by {who} "
+            f"({worst.attack}); a guess without the release has {worst.guess_auc:.2f}."
+        )
+    return (
+        f"{told}: {who} misses {whose} by {worst.remaining:.0%} of a guess's error "
+        f"({worst.attack}); to within {_share(math.sqrt(worst.error))} of its range (root mean square)."
+    )
+
+
+def _asked(worst: ColumnExposure) -> str:
+    """The most telling question in a sentence."""
+    return f"= {worst.by}" if worst.kind == "category" else worst.by
+
+
+def mean_verdict(grade: str, headline: Best, guess: Best) -> str:
+    """The same over all columns together, where no single one could be measured."""
     told = GRADES[grade].verdict
     reach, blind = (_share(math.sqrt(best.error.mean)) for best in (headline, guess))
     if headline.attacker == "guess":
@@ -96,6 +138,39 @@ def _share(value: float) -> str:
     return "0.1 % or less" if value <= 0.001 else f"{value:.1%}".replace("%", " %")
 
 
+def _attempts(here: Sequence[Finding]) -> list[Attempt]:
+    """Every attack on this defense, by column, its seeds together."""
+    gathered: dict[tuple[str, Attacker], list[Finding]] = defaultdict(list)
+    for finding in here:
+        if finding.columns:
+            gathered[finding.attack, finding.attacker].append(finding)
+    return [
+        pooled(attack, who, getattr(make_attack(attack), "own_columns", True) is False, [f.columns for f in some])
+        for (attack, who), some in gathered.items()
+    ]
+
+
+def _people(here: Sequence[Finding], bound: Bound) -> PeopleExposure | None:
+    """By the attack that knows most beyond the guess, of those that looked at most records."""
+    told = [(finding, finding.people) for finding in here if finding.people is not None]
+    most = max((finding.records for finding, _ in told), default=0)
+    many = [(finding, people) for finding, people in told if finding.records == most]
+    if not many:
+        return None
+    finding, people = max(many, key=lambda pair: pair[1].known - pair[1].guess_known)
+    return PeopleExposure(bound=bound, records=finding.records, attack=finding.attack, **dataclasses.asdict(people))
+
+
+def _normalised(here: Sequence[Finding], headline: Best, guess: Best) -> float:
+    """The smallest over attacks, each against the best guess on the records it attacked; 1 at most."""
+    shares = defaultdict(list)
+    for finding in here:
+        if finding.guess_normalised is not None:
+            shares[finding.attack, finding.attacker].append(finding.guess_normalised)
+    own = headline.error.mean / guess.error.mean if guess.error.mean > 0 else 1.0
+    return min([own, *(float(np.mean(some)) for some in shares.values())])
+
+
 def _headline(mine: Sequence[Finding], spec: str) -> Best:
     """The attacker chooses among all attacks, knowing or ignoring the defense, and all guesses."""
     here = [f for f in mine if f.defense == spec]
@@ -110,10 +185,10 @@ def _best(findings: Sequence[Finding], who: Attacker) -> Best | None:
 
 
 def _errors(findings: Iterable[Finding]) -> dict[tuple[str, str], list[float]]:
-    """Errors over seeds, by attack and attacker."""
+    """Errors over seeds, by attack and attacker, of those that rebuild whole records."""
     errors: dict[tuple[str, str], list[float]] = defaultdict(list)
     for finding in findings:
-        if finding.feature_mse is not None:
+        if finding.feature_mse is not None and not finding.by_column:
             errors[finding.attack, finding.attacker].append(finding.feature_mse)
     return errors
 

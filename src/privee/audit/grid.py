@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from torch import Tensor
 
 from privee.attacks import attack as make_attack
 from privee.attacks import known_attacks
 from privee.audit.cards import make_cards
 from privee.audit.engine import Engine, one_thread, run_tasks
+from privee.audit.exposure.findings import USUAL_BOUND, Bound
 from privee.audit.results import Audit, Finding
 from privee.audit.saving import FindingsFile
 from privee.audit.subject import Sample, Subject
@@ -22,6 +25,9 @@ from privee.defenses import known_defenses
 from privee.errors import PriveeError, SettingError
 from privee.progress import Progress
 from privee.version import __version__
+
+RECORDS, AUXILIARY_ROWS = 200, 500
+"""For attacks that rebuild whole records."""
 
 
 def default_defenses() -> tuple[str, ...]:
@@ -41,8 +47,11 @@ class Grid:
     Attributes:
         defenses, attacks: specs; the defaults hold one of each kind.
         seeds: each draws records, auxiliary rows, releases and the attack's own chances anew.
-        records: how many are attacked at a time.
-        auxiliary_rows: how many rows the attacker knows in full; 0 for none.
+        records: how many are attacked at a time; unless given, 200 by attacks that rebuild whole records, and
+            `column_limit` by those that learn each column by itself.
+        auxiliary_rows: how many rows the attacker knows in full, 0 for none; unless given, 500 and `column_limit`.
+        column_limit: see above; fewer where there are fewer.
+        bound: when a column of a person counts as known.
         queries: releases per record.
         attackers: "naive", "adaptive" or both.
         pictures: keep reconstructions of a few records for the report (they show true private columns).
@@ -52,8 +61,10 @@ class Grid:
     defenses: tuple[str, ...] = dataclasses.field(default_factory=default_defenses)
     attacks: tuple[str, ...] = ()
     seeds: tuple[int, ...] = (0, 1, 2)
-    records: int = 200
-    auxiliary_rows: int = 500
+    records: int | None = None
+    auxiliary_rows: int | None = None
+    column_limit: int = 10_000
+    bound: Bound = USUAL_BOUND
     queries: int = 1
     attackers: tuple[str, ...] = ("naive", "adaptive")
     pictures: bool = True
@@ -63,18 +74,25 @@ class Grid:
         """Refuse what cannot be run, and write every spec in its one short form."""
         if not self.defenses or not self.seeds:
             raise SettingError("a grid needs at least one defense and one seed")
-        for name in ("records", "queries"):
-            if getattr(self, name) < 1:
-                raise SettingError(f"{name} must be 1 or more, got {getattr(self, name)}")
+        for name in ("records", "queries", "column_limit"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise SettingError(f"{name} must be 1 or more, got {value}")
         if not self.attackers or set(self.attackers) - {"naive", "adaptive"}:
             raise SettingError(f"attackers are naive, adaptive or both, got {', '.join(self.attackers) or 'none'}")
-        if self.auxiliary_rows < 0:
+        if self.auxiliary_rows is not None and self.auxiliary_rows < 0:
             raise SettingError(f"auxiliary_rows must be 0 or more, got {self.auxiliary_rows}")
         attacks = self.attacks or default_attacks(self.queries)
         for spec in attacks:
             make_attack(spec)
         object.__setattr__(self, "attacks", tuple(dict.fromkeys(attacks)))
         object.__setattr__(self, "defenses", tuple(dict.fromkeys(make_defense(s).spec for s in self.defenses)))
+
+    def sample(self, subject: Subject, seed: int, *, by_column: bool) -> Sample:
+        """The records that attacks of one kind get."""
+        records, rows = (self.column_limit, self.column_limit) if by_column else (RECORDS, AUXILIARY_ROWS)
+        records = records if self.records is None else self.records
+        return subject.sample(seed, records, rows if self.auxiliary_rows is None else self.auxiliary_rows)
 
 
 def run_grid(
@@ -90,59 +108,84 @@ def run_grid(
     """Run the whole grid; with a folder, findings are kept as they come and an interrupted grid goes on there."""
     start = time.perf_counter()
     _check_names(subjects)
-    samples = {
-        (subject.name, seed): subject.sample(seed, grid.records, grid.auxiliary_rows)
-        for subject in subjects
-        for seed in grid.seeds
-    }
     first = grid.seeds[0]
     with one_thread():
-        guesses = {
-            (name, seed): guess_findings(name, sample, seed, keep_shown=grid.pictures and seed == first)
-            for (name, seed), sample in samples.items()
-        }
-    tasks = list(_tasks(samples, guesses, grid, {subject.name for subject in subjects if subject.image is not None}))
+        studies = list(_studies(subjects, grid))
+    pictured = {subject.name for subject in subjects if subject.image is not None} if grid.pictures else set()
+    tasks = [task for study in studies for task in _tasks(study, grid, shown=study.subject in pictured)]
     found = _run(tasks, folder, jobs, engine, progress)
-    infos = tuple(subject.info(samples[subject.name, first]) for subject in subjects)
-    findings = (*(finding for some in guesses.values() for finding in some), *found)
-    handouts = tuple(handout(n, sample, spec, seed) for (n, seed), sample in samples.items() for spec in grid.defenses)
+    many = {study.subject: study.sample for study in studies if study.by_column}
+    few = {(study.subject, study.seed): study.sample for study in studies if not study.by_column}
+    infos = tuple(subject.info(few[subject.name, first], many[subject.name]) for subject in subjects)
+    guesses = [
+        guess_findings(s.subject, s.sample, s.guesses, s.seed, keep_shown=grid.pictures and s.seed == first)
+        for s in studies
+        if not s.by_column
+    ]
+    findings = (*(finding for some in guesses for finding in some), *found)
+    handouts = tuple(
+        handout(name, sample, spec, seed, many[name] if seed == first else None)
+        for (name, seed), sample in few.items()
+        for spec in grid.defenses
+    )
     return Audit(
         about=_about(grid, engine, time.perf_counter() - start, about or {}),
         subjects=infos if grid.pictures else tuple(dataclasses.replace(info, picture=None) for info in infos),
         findings=findings,
         handouts=handouts,
-        cards=make_cards(infos, findings, handouts),
-        curves=repeated_query_curves(subjects[0].name, samples[subjects[0].name, first].scores, seed=first)
+        cards=make_cards(infos, findings, handouts, grid.bound),
+        curves=repeated_query_curves(subjects[0].name, few[subjects[0].name, first].scores, seed=first)
         if grid.curves
         else (),
     )
 
 
-def _tasks(
-    samples: dict[tuple[str, int], Sample],
-    guesses: dict[tuple[str, int], list[Finding]],
-    grid: Grid,
-    with_images: set[str],
-) -> Iterable[Task]:
-    for (name, seed), sample in samples.items():
-        errors = {guess.attack: guess.feature_mse or 0.0 for guess in guesses[name, seed]}
-        fingerprint = sample.fingerprint()
-        shown = grid.pictures and seed == grid.seeds[0] and name in with_images
-        for defense in grid.defenses:
-            for attack in grid.attacks:
-                for adaptive in (who == "adaptive" for who in grid.attackers):
-                    yield Task(
-                        key=task_key(fingerprint, defense, attack, adaptive, seed, grid.queries, shown),
-                        subject=name,
-                        sample=sample,
-                        guess_errors=errors,
-                        defense=defense,
-                        attack=attack,
-                        adaptive=adaptive,
-                        seed=seed,
-                        queries=grid.queries,
-                        keep_shown=shown,
-                    )
+class _Study(NamedTuple):
+    """Records under attack, with what can be guessed about them; by column: for attacks that learn each by itself."""
+
+    subject: str
+    seed: int
+    by_column: bool
+    sample: Sample
+    guesses: Mapping[str, Tensor]
+    attacks: tuple[str, ...]
+
+
+def _studies(subjects: Sequence[Subject], grid: Grid) -> Iterator[_Study]:
+    """Of every subject some records for each seed, and many records once: their number makes intervals narrow."""
+    alone = tuple(spec for spec in grid.attacks if make_attack(spec).by_column)
+    others = tuple(spec for spec in grid.attacks if spec not in alone)
+    for subject in subjects:
+        for seed in grid.seeds:
+            sample = grid.sample(subject, seed, by_column=False)
+            yield _Study(subject.name, seed, False, sample, sample.guesses(seed), others)
+        many = grid.sample(subject, grid.seeds[0], by_column=True)
+        guesses = many.guesses(grid.seeds[0], by_column=True) if alone else {}
+        yield _Study(subject.name, grid.seeds[0], True, many, guesses, alone)
+
+
+def _tasks(study: _Study, grid: Grid, *, shown: bool) -> Iterator[Task]:
+    fingerprint = study.sample.fingerprint()
+    keep = shown and study.seed == grid.seeds[0] and not study.by_column
+    bound = dataclasses.astuple(grid.bound)
+    for defense in grid.defenses:
+        for attack in study.attacks:
+            # Who learns from releases has no use for ignoring the defense.
+            for who in ("adaptive",) if study.by_column else grid.attackers:
+                adaptive = who == "adaptive"
+                yield Task(
+                    key=task_key(fingerprint, defense, attack, adaptive, study.seed, grid.queries, keep, bound),
+                    subject=study.subject,
+                    sample=study.sample,
+                    guesses=study.guesses,
+                    defense=defense,
+                    attack=attack,
+                    adaptive=adaptive,
+                    seed=study.seed,
+                    queries=grid.queries,
+                    keep_shown=keep,
+                    bound=grid.bound,
+                )
 
 
 def _run(

@@ -6,7 +6,10 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Literal
 
-Attacker = Literal["guess", "naive", "adaptive"]
+from privee.audit.exposure.findings import Attacker, ColumnExposure, ColumnFinding, PeopleExposure, PeopleFinding
+from privee.data.columns import SourceColumn
+from privee.scores import Utility
+
 Status = Literal["ok", "failed", "skipped"]
 
 
@@ -23,7 +26,11 @@ class Finding:
         confidence_residual: mean square of model scores minus released values, the figure comparable with the paper.
         feature_mse: mean square error over records and unknown columns.
         guess_normalised: feature MSE over that of the best guess made without the release.
-        column_mse: mean square error of each unknown column.
+        column_mse: mean square error of each unknown feature.
+        records: how many were attacked.
+        by_column: the attack learns each column by itself and was given many records, so its mean error is not compared
+            with that of attacks on few.
+        columns, people: what it tells about each original column, and about people.
         shown: the reconstructed columns of the first few records, for pictures.
     """
 
@@ -40,12 +47,19 @@ class Finding:
     guess_normalised: float | None = None
     seconds: float = 0.0
     column_mse: tuple[float, ...] = ()
+    records: int = 0
+    by_column: bool = False
+    columns: tuple[ColumnFinding, ...] = ()
+    people: PeopleFinding | None = None
     shown: tuple[tuple[float, ...], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Handout:
-    """What a defense keeps and moves, one seed: shares of records, distances, and the time it took for the rows."""
+    """What a defense keeps and moves, one seed: shares of records, distances, and the time it took for the rows.
+
+    `utility` and `order_between` (see `privee.scores.utility`) are measured on many records, once.
+    """
 
     subject: str
     defense: str
@@ -55,13 +69,25 @@ class Handout:
     mean_l1_moved: float
     top_score_error: float
     accuracy: float | None = None
+    utility: Utility | None = None
+    order_between: float | None = None
     rows: int = 0
     seconds: float = dataclasses.field(default=0.0, compare=False)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SubjectInfo:
-    """The audited model and what its attacker holds; errors are in units of each column's range."""
+    """The audited model, what its attacker holds, and what it is worth; errors are in units of each column's range.
+
+    Attributes:
+        active, parties: who asks, and everyone who holds columns.
+        columns: the private ones, as their owners know them.
+        column_records, column_auxiliary_rows: what attacks on single columns get; `records` and `auxiliary_rows` are
+            for those that rebuild whole records.
+        utility, own_columns, majority: what the scores are worth to whoever knows the labels, what the active party's
+            own columns alone would be, and what always naming the most frequent class is.
+        fingerprints: digests of the data and of the model, by what they are of.
+    """
 
     name: str
     model: str
@@ -71,7 +97,15 @@ class SubjectInfo:
     records: int
     auxiliary_rows: int
     accuracy: float | None = None
-    column_names: tuple[str, ...] = ()
+    active: str = "active"
+    parties: tuple[str, ...] = ()
+    columns: tuple[SourceColumn, ...] = ()
+    column_records: int = 0
+    column_auxiliary_rows: int = 0
+    utility: Utility | None = None
+    own_columns: Utility | None = None
+    majority: Utility | None = None
+    fingerprints: Mapping[str, str] = dataclasses.field(default_factory=dict)
     picture: Picture | None = None
 
     @property
@@ -122,12 +156,17 @@ class Card:
         naive, adaptive: the best attack of each kind, None if none could run.
         guess: the best guess that needs no release.
         headline: smallest mean error over attacks and guesses; the attacker may choose.
-        guess_normalised: headline over the best guess; 1 means that the release gave nothing away.
+        guess_normalised: headline over the best guess, a mean over columns; 1 means that the release gave nothing away.
+        columns: what is told about each column, the worst one first.
+        people: of how many people something is known.
         attainable_protection: share of what any order-preserving defense could protect; None if not measurable.
         failed, skipped: attacks that lost to the column means, and attacks that make no sense here with the reason.
         seconds_per_record, released_records: what releasing cost, and on how many records kept and moved were
             measured (few for slow defenses).
-        grade: "open", "weak", "partial" or "guarded", by `guess_normalised`.
+        grade: "open", "weak", "partial" or "guarded": that of the worst column.
+        mean_grade: the word for `guess_normalised`, which may be kinder.
+        utility, order_between: what the release is worth to whoever knows the labels, and how far records keep their
+            order.
         verdict: the same in plain words.
     """
 
@@ -151,8 +190,18 @@ class Card:
     skipped: Mapping[str, str]
     grade: str
     verdict: str
+    mean_grade: str = ""
+    columns: tuple[ColumnExposure, ...] = ()
+    people: PeopleExposure | None = None
+    utility: Utility | None = None
+    order_between: float | None = None
     seconds_per_record: float = dataclasses.field(default=0.0, compare=False)
     released_records: int = 0
+
+    @property
+    def worst(self) -> ColumnExposure | None:
+        """The column that is told best; None if none could be measured."""
+        return self.columns[0] if self.columns else None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -190,7 +239,10 @@ class Audit:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        return dataclasses.asdict(self)
+        plain = dataclasses.asdict(self)
+        for finding in plain["findings"]:
+            del finding["columns"]  # the cards have what counts; the findings file has them all
+        return plain
 
 
 SMALLEST_SHOWN = 1e-4

@@ -14,10 +14,11 @@ from types import TracebackType
 from typing import Any
 
 from privee.atomic import whole_file
+from privee.audit.exposure.findings import ColumnFinding, PeopleFinding
 from privee.audit.results import Audit, Finding
 from privee.errors import PriveeError
 
-LONG = ("column_mse", "shown")
+LONG = ("column_mse", "columns", "people", "shown")
 """Fields that are lists; the tidy table does without them."""
 
 
@@ -124,4 +125,11 @@ class FindingsFile:
 
 def _finding(record: dict[str, Any]) -> Finding:
     shown = tuple(tuple(row) for row in record.pop("shown"))
-    return Finding(**{**record, "column_mse": tuple(record["column_mse"])}, shown=shown)
+    columns = tuple(ColumnFinding.from_dict(column) for column in record.pop("columns", ()))
+    people = record.pop("people", None)
+    return Finding(
+        **{**record, "column_mse": tuple(record["column_mse"])},
+        columns=columns,
+        people=None if people is None else PeopleFinding(**people),
+        shown=shown,
+    )

@@ -16,7 +16,8 @@ from torch import Tensor
 
 from privee.attacks import white_box_of
 from privee.attacks.own_model import Outputs, Scaling, from_callable
-from privee.audit.subject import Subject
+from privee.audit.subject import Rows, Subject
+from privee.data.columns import SourceColumn, columns_of_names
 from privee.data.datasets import load_dataset
 from privee.data.partition import How, Partition
 from privee.errors import PriveeError
@@ -28,12 +29,14 @@ from privee.vfl.runs import RunFolder
 from privee.vfl.training import OnStep, TrainingSettings
 
 EXAMPLE_ROWS = 64
+ENOUGH_RECORDS = 100
 
 
 def subject_from_run(path: Path, files: Mapping[str, Path] | None = None, data_dir: Path | None = None) -> Subject:
     """A saved run: test records are attacked, training records are what an attacker may know.
 
-    A run on the parties' own tables needs new tables; their records serve for both, in two disjoint parts.
+    A run on the parties' own tables needs tables; of these, records that it was trained on are known and others are
+    attacked. Where that cannot be told, all serve for both, in two disjoint parts.
     """
     trained, data = open_run(path, files, data_dir)
     config = RunFolder.open(path).config
@@ -91,10 +94,18 @@ def subject_from_arrays(
     if known is not None and (known.shape != (len(own),) or known.dtype.kind not in "iu"):
         raise PriveeError(f"labels must be {len(own)} class numbers, one per row")
     rows = np.arange(len(own))
-    names = tuple(str(column) for column in getattr(passive_columns, "columns", ()))
     columns = torch.cat(scaled, dim=1).numpy()
+    described = (*_named(active_columns, own, "active", 0), *_named(passive_columns, unknown, "passive", own.shape[1]))
     kind = "logistic" if joint.linear is not None else type(model).__name__
-    return Subject(name, kind, joint, columns, rows, rows, known, column_names=names)
+    return Subject(name, kind, joint, columns, rows, rows, known, described=described)
+
+
+def _named(values: ArrayLike, matrix: Tensor, party: str, start: int) -> tuple[SourceColumn, ...]:
+    """Columns by the names that a data frame gives them, or by number."""
+    given = [str(name) for name in getattr(values, "columns", ())]
+    names = given if len(given) == matrix.shape[1] else [f"{party} {k + 1}" for k in range(matrix.shape[1])]
+    yes_no = ((matrix == 0) | (matrix == 1)).all(dim=0).tolist()
+    return columns_of_names(names, party, start=start, yes_no=yes_no)
 
 
 def subject_from_entry(entry: str) -> Subject:
@@ -127,11 +138,33 @@ def _subject(name: str, model: str, trained: JointModel, data: JointData) -> Sub
     joint = white_box_of(trained)
     columns = np.concatenate([values.reshape(len(values), -1) for values in data.columns.values()], axis=1)
     known = f"{joint.own_columns} of {columns.shape[1]} columns known"
-    rows = data.test if len(data.train) == 0 else data.train
-    labels = data.labels if len(data.train) else None  # new tables need not hold labels
+    targets, auxiliary = _pools(data)
+    labels = data.labels if data.labelled.any() else None  # new tables need not hold labels
     return Subject(
-        f"{name}, {known}", model, joint, columns, data.test, rows, labels, image=_image(data.about), column_names=()
+        f"{name}, {known}",
+        model,
+        joint,
+        columns,
+        targets,
+        auxiliary,
+        labels,
+        image=_image(data.about),
+        described=data.described,
+        active=next(iter(data.columns)),
     )
+
+
+def _pools(data: JointData) -> tuple[Rows, Rows]:
+    """Records to attack, and those that an attacker may know.
+
+    Of new tables, records that the model was trained on are what an attacker may know, and the others are attacked;
+    where there are hardly any of one kind, all records serve for both.
+    """
+    if len(data.train):
+        return data.test, data.train
+    if data.seen is None or min(data.seen.sum(), (~data.seen).sum()) < ENOUGH_RECORDS:
+        return data.test, data.test
+    return data.test[~data.seen[data.test]], data.test[data.seen[data.test]]
 
 
 def _image(about: Mapping[str, Any]) -> tuple[tuple[int, int, int], tuple[int, ...]] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from privee.attacks import AttackerView, Auxiliary, WhiteBox
-from privee.attacks.metrics import feature_mse, mean_guess, regression_guess, uniform_guess
+from privee.attacks.metrics import column_guesses, mean_guess, regression_guess, uniform_guess
 from privee.audit.results import Picture, SubjectInfo
+from privee.data.columns import SourceColumn, columns_of_names
 from privee.defenses import Defense
 from privee.errors import SettingError
 from privee.randomness import seeded
+from privee.scores import Utility, majority_of, utility_of
+from privee.vfl.own_columns_alone import own_columns_utility
 
 Rows = NDArray[np.int64]
 SHOWN = 6
@@ -34,9 +38,10 @@ class Subject:
         columns: all columns scaled to [0, 1], the attacker's first, (n, columns).
         targets: rows that may be attacked.
         auxiliary: rows that the attacker may know in full.
-        labels: true classes, if known.
+        labels: true classes, if known; -1 for records whose class is not.
         image: shape of the pictures that rows are, and each column's place in the flattened picture.
-        column_names: if known.
+        described: every original column, with its party and its features in a row.
+        active: the name of the party that asks.
     """
 
     name: str
@@ -47,7 +52,29 @@ class Subject:
     auxiliary: Rows
     labels: Rows | None = None
     image: tuple[tuple[int, int, int], tuple[int, ...]] | None = None
-    column_names: tuple[str, ...] = ()
+    described: tuple[SourceColumn, ...] = ()
+    active: str = "active"
+
+    @property
+    def private_columns(self) -> tuple[SourceColumn, ...]:
+        """What the attacker does not hold, as their owners know it; places are those among the unknown features."""
+        described = self.described or columns_of_names([f"column {k + 1}" for k in range(self.columns.shape[1])], "all")
+        seen = (column.within(self.model.own_columns) for column in described)
+        return tuple(column for column in seen if column is not None)
+
+    def marked(self, sensitive: Iterable[str]) -> Subject:
+        """The same with these columns marked sensitive, by name or as PARTY:NAME."""
+        wanted = set(sensitive)
+        names = {column: {column.name, f"{column.party}:{column.name}"} for column in self.private_columns}
+        unknown = sorted(wanted - set().union(*names.values()))
+        if unknown:
+            there = ", ".join(column.name for column in names)
+            raise SettingError(f"no private column is called {unknown[0]!r}; there are {there}")
+        described = tuple(
+            dataclasses.replace(column, sensitive=bool(wanted & {column.name, f"{column.party}:{column.name}"}))
+            for column in self.described
+        )
+        return dataclasses.replace(self, described=described)
 
     def at_fraction(self, fraction: float) -> Subject:
         """The same model with an attacker who holds this share of the columns."""
@@ -66,14 +93,16 @@ class Subject:
         other = _some(np.setdiff1d(self.auxiliary, target), auxiliary_rows, seed, "auxiliary")
         own, truth = self._cut(target)
         rows = Auxiliary(*self._cut(other)) if len(other) > 1 else None
-        return Sample(self.model, own, truth, rows, None if self.labels is None else self.labels[target])
+        labels = None if self.labels is None else self.labels[target]
+        return Sample(self.model, own, truth, rows, labels, self.private_columns, target)
 
     def _targets(self, seed: int, records: int) -> Rows:
         one_pool = np.array_equal(self.targets, self.auxiliary)
         return _some(self.targets, min(records, len(self.targets) // 2) if one_pool else records, seed, "targets")
 
-    def info(self, sample: Sample) -> SubjectInfo:
-        """For tables and reports."""
+    def info(self, sample: Sample, many: Sample) -> SubjectInfo:
+        """For tables and reports; what the model is worth is measured on many records."""
+        labels = many.labels
         return SubjectInfo(
             name=self.name,
             model=self.model_name,
@@ -83,9 +112,29 @@ class Subject:
             records=len(sample.own),
             auxiliary_rows=0 if sample.auxiliary is None else len(sample.auxiliary),
             accuracy=sample.accuracy(sample.scores),
-            column_names=self.column_names,
+            active=self.active,
+            parties=tuple(dict.fromkeys(column.party for column in self.described)),
+            columns=self.private_columns,
+            column_records=len(many.own),
+            column_auxiliary_rows=0 if many.auxiliary is None else len(many.auxiliary),
+            utility=many.utility(many.scores),
+            own_columns=self._own_columns(many),
+            majority=None if labels is None else majority_of(labels[labels >= 0], self.model.n_classes),
+            fingerprints={"data": _digest(self.columns), "model (its scores)": _digest(many.scores)},
             picture=self._picture(sample),
         )
+
+    def _own_columns(self, many: Sample) -> Utility | None:
+        """What the attacker's own columns alone would be worth for the task, on the same records."""
+        if self.labels is None or many.rows is None:
+            return None
+        test = many.rows[self.labels[many.rows] >= 0]
+        others = np.setdiff1d(self.auxiliary, many.rows)
+        train = others[self.labels[others] >= 0]
+        if len(test) == 0 or len(np.unique(self.labels[train])) < 2:
+            return None
+        own = self.columns[:, : self.model.own_columns]
+        return own_columns_utility(own, self.labels, train=train, test=test, n_classes=self.model.n_classes)
 
     def _cut(self, rows: Rows) -> tuple[Tensor, Tensor]:
         columns = torch.from_numpy(self.columns[rows].astype(np.float64))
@@ -114,6 +163,8 @@ class Sample:
     truth: Tensor
     auxiliary: Auxiliary | None
     labels: Rows | None = None
+    columns: tuple[SourceColumn, ...] = ()
+    rows: Rows | None = None
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -129,10 +180,11 @@ class Sample:
 
     def view(self, releases: NDArray[np.float64], defense: Defense, *, adaptive: bool) -> AttackerView:
         """All that an attacker gets."""
-        return AttackerView(self.own, self.model, torch.from_numpy(releases), defense, adaptive, self.auxiliary)
+        seen = torch.from_numpy(releases)
+        return AttackerView(self.own, self.model, seen, defense, adaptive, self.auxiliary, self.columns)
 
-    def guesses(self, seed: int) -> dict[str, Tensor]:
-        """What can be said without any release."""
+    def guesses(self, seed: int, *, by_column: bool = False) -> dict[str, Tensor]:
+        """What can be said without any release; by column also what the learners of such attacks can say."""
         from privee.defenses import NoDefense
 
         nothing = np.zeros((1, len(self.own), self.model.n_classes))
@@ -140,15 +192,24 @@ class Sample:
         found = {"uniform guess": uniform_guess(view, seed), "mean guess": mean_guess(view)}
         if self.auxiliary is not None:
             found["regression guess"] = regression_guess(view)
+            if by_column:
+                found |= column_guesses(view)
         return found
-
-    def guess_errors(self, seed: int) -> dict[str, float]:
-        """Feature MSE of every guess."""
-        return {name: feature_mse(guess, self.truth) for name, guess in self.guesses(seed).items()}
 
     def accuracy(self, release: NDArray[np.float64]) -> float | None:
         """How often the leading class is the true one."""
-        return None if self.labels is None else float((release.argmax(axis=1) == self.labels[: len(release)]).mean())
+        if self.labels is None:
+            return None
+        labels = self.labels[: len(release)]
+        known = labels >= 0
+        return float((release.argmax(axis=1) == labels)[known].mean()) if known.any() else None
+
+    def utility(self, release: NDArray[np.float64]) -> Utility | None:
+        """What a release is worth to whoever knows the classes; None where they are not known."""
+        if self.labels is None or not (self.labels >= 0).any():
+            return None
+        known = self.labels >= 0
+        return utility_of(release[known], self.labels[known])
 
     def fingerprint(self) -> str:
         """Same fingerprint, same model on the same records."""
@@ -160,6 +221,12 @@ class Sample:
             found.update(str(tuple(part.shape)).encode())
             found.update(part.contiguous().numpy().tobytes())
         return found.hexdigest()
+
+
+def _digest(values: NDArray[Any]) -> str:
+    found = hashlib.sha256(str((values.shape, str(values.dtype))).encode())
+    found.update(np.ascontiguousarray(values).tobytes())
+    return found.hexdigest()
 
 
 def _some(rows: Rows, count: int, seed: int, what: str) -> Rows:

@@ -10,8 +10,9 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,12 +23,15 @@ from privee.attacks import Reconstruction
 from privee.attacks import attack as make_attack
 from privee.attacks.metrics import column_mse, feature_mse, guess_normalised
 from privee.attacks.watch import Watch
+from privee.audit.exposure.findings import USUAL_BOUND, Bound
+from privee.audit.exposure.measuring import measure
 from privee.audit.results import Curve, Finding, Handout
 from privee.audit.subject import SHOWN, Sample
 from privee.defenses import Defense, PriveeU
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError
 from privee.randomness import seeded
+from privee.scores import order_between
 from privee.theory import expected_error, half_width, minimum_estimate, rate, rows_in_order
 from privee.version import __version__
 
@@ -43,13 +47,19 @@ class Task:
     key: str
     subject: str
     sample: Sample
-    guess_errors: dict[str, float]
+    guesses: Mapping[str, Tensor]
     defense: str
     attack: str
     adaptive: bool
     seed: int
     queries: int
     keep_shown: bool
+    bound: Bound = USUAL_BOUND
+
+    @property
+    def guess_errors(self) -> dict[str, float]:
+        """Feature MSE of every guess."""
+        return {name: feature_mse(guess, self.sample.truth) for name, guess in self.guesses.items()}
 
     def named(self) -> Finding:
         """A finding that says what was tried, and nothing found yet."""
@@ -60,6 +70,8 @@ class Task:
             attacker="adaptive" if self.adaptive else "naive",
             seed=self.seed,
             queries=self.queries,
+            records=len(self.sample.own),
+            by_column=make_attack(self.attack).by_column,
         )
 
 
@@ -101,7 +113,11 @@ def measured(task: Task, found: Reconstruction, seconds: float) -> Finding:
     error = feature_mse(found.unknown, task.sample.truth)
     if not math.isfinite(error):
         return dataclasses.replace(task.named(), status="failed", reason="gave values that are not finite numbers")
-    worse = error > task.guess_errors[MEAN_GUESS]
+    guess_errors = task.guess_errors
+    worse = error > guess_errors[MEAN_GUESS]
+    truth, estimate = task.sample.truth.numpy(), found.unknown.numpy()
+    guesses = {name: guess.numpy() for name, guess in task.guesses.items()}
+    by_column = measure(estimate, truth, guesses, task.sample.columns, task.bound)
     shown = found.unknown[:SHOWN].round(decimals=4).tolist() if task.keep_shown else []
     return dataclasses.replace(
         task.named(),
@@ -109,9 +125,11 @@ def measured(task: Task, found: Reconstruction, seconds: float) -> Finding:
         reason="worse than the column means" if worse else "",
         confidence_residual=found.residual,
         feature_mse=error,
-        guess_normalised=_normalised(error, min(task.guess_errors.values())),
+        guess_normalised=_normalised(error, min(guess_errors.values())),
         seconds=round(seconds, 3),
         column_mse=tuple(column_mse(found.unknown, task.sample.truth).tolist()),
+        columns=by_column.columns,
+        people=by_column.people,
         shown=tuple(map(tuple, shown)),
     )
 
@@ -121,9 +139,10 @@ def _normalised(error: float, best_guess: float) -> float | None:
     return guess_normalised(error, best_guess) if best_guess > 0 else None
 
 
-def guess_findings(subject: str, sample: Sample, seed: int, *, keep_shown: bool) -> list[Finding]:
+def guess_findings(
+    subject: str, sample: Sample, guesses: Mapping[str, Tensor], seed: int, *, keep_shown: bool
+) -> list[Finding]:
     """The guesses that need no release, as findings."""
-    guesses = sample.guesses(seed)
     errors = {name: feature_mse(guess, sample.truth) for name, guess in guesses.items()}
     best = min(errors.values())
     return [
@@ -134,6 +153,7 @@ def guess_findings(subject: str, sample: Sample, seed: int, *, keep_shown: bool)
             attacker="guess",
             seed=seed,
             queries=0,
+            records=len(sample.own),
             feature_mse=errors[name],
             guess_normalised=_normalised(errors[name], best),
             column_mse=tuple(column_mse(guess, sample.truth).tolist()),
@@ -143,8 +163,11 @@ def guess_findings(subject: str, sample: Sample, seed: int, *, keep_shown: bool)
     ]
 
 
-def handout(subject: str, sample: Sample, spec: str, seed: int) -> Handout:
-    """What one release keeps and moves, and how long it takes; slow defenses are tried on a few rows."""
+def handout(subject: str, sample: Sample, spec: str, seed: int, many: Sample | None = None) -> Handout:
+    """What one release keeps and moves, and how long it takes; slow defenses are tried on a few rows.
+
+    With many records, what it is worth there too.
+    """
     defense = make_defense(spec)
     rows = slice(SLOW_ROWS if defense.slow else None)
     scores, start = sample.scores[rows], time.perf_counter()
@@ -160,9 +183,16 @@ def handout(subject: str, sample: Sample, spec: str, seed: int) -> Handout:
         mean_l1_moved=float(np.abs(release - scores).sum(axis=1).mean()),
         top_score_error=float(np.abs(np.take_along_axis(release - scores, top, axis=1)).mean()),
         accuracy=sample.accuracy(np.asarray(release, dtype=np.float64)),
+        **({} if many is None else _worth(many, defense, seed)),
         rows=len(scores),
         seconds=seconds,
     )
+
+
+def _worth(sample: Sample, defense: Defense, seed: int) -> dict[str, Any]:
+    """Of a release of many records."""
+    (release,) = simulated(sample, defense, seed, 1)
+    return {"utility": sample.utility(release), "order_between": order_between(sample.scores, release)}
 
 
 Array = NDArray[np.float64]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,7 +15,9 @@ from privee.cli.output import InterruptedByUserError, out, print_json, progress_
 from privee.data.partition import How
 
 if TYPE_CHECKING:
-    from privee.audit import Audit
+    from privee.audit import Audit, Card
+    from privee.audit.exposure import ColumnExposure
+    from privee.audit.results import SubjectInfo
 
 Many = list[str] | None
 
@@ -32,8 +35,15 @@ def audit(
     defense: Annotated[Many, typer.Option("--defense", "-d", help="Repeatable; one of each kind by default.")] = None,
     attack: Annotated[Many, typer.Option("--attack", "-a", help="Repeatable; one of each kind by default.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Repetitions, for intervals.")] = 3,
-    records: Annotated[int, typer.Option(min=1, help="Records attacked at a time.")] = 200,
-    auxiliary: Annotated[int, typer.Option(min=0, help="Rows the attacker knows in full.")] = 500,
+    sensitive: Annotated[
+        Many, typer.Option(help="A private column to look at first, COLUMN or PARTY:COLUMN, repeatable.")
+    ] = None,
+    records: Annotated[
+        int | None, typer.Option(min=1, help="Records attacked at a time; 200, and 10,000 column by column.")
+    ] = None,
+    auxiliary: Annotated[
+        int | None, typer.Option(min=0, help="Rows the attacker knows in full; 500, and 10,000 column by column.")
+    ] = None,
     queries: Annotated[int, typer.Option(min=1, help="Releases per record.")] = 1,
     pictures: Annotated[bool, typer.Option(help="Show reconstructions of a few records in the report.")] = True,
     seed: Annotated[int, typer.Option(help="For training and for dealing out columns.")] = 0,
@@ -74,6 +84,7 @@ def audit(
             data_dir=data_dir,
             folder=folder,
         )
+        subjects = [subject.marked(sensitive or ()) for subject in subjects]
         with progress_bar("attacking") as progress:
             found = run_grid(subjects, grid, jobs=jobs, engine=engine, folder=folder, progress=progress)
     except KeyboardInterrupt:
@@ -89,45 +100,74 @@ def audit(
 
 
 def print_audit(found: Audit) -> None:
-    """One table per subject, then what its columns mean."""
+    """One table per subject with the worst column of each defense, then what its columns mean."""
     for subject in found.subjects:
         known = subject.adversary_fraction
         out.print(f"\n{subject.name}", style="bold", markup=False)
         out.print(f"{known:.1%} known to the attacker, {1 - known:.1%} unknown; ", end="", markup=False)
-        out.print(f"{subject.records} records, {subject.classes} classes", markup=False)
+        out.print(f"{subject.column_records or subject.records:,} records, {subject.classes} classes", markup=False)
         out.print(_table(found, subject.name))
+        _print_columns(found.cards, subject)
+        _print_worth(subject)
     out.print(
-        "Error: mean square over records and unknown columns, in units of each column's range; mean over seeds of the "
-        "best attack. Naive attackers ignore the defense, adaptive ones know it. Of guess: smallest error over that of "
-        "the best guess without the release. Attainable: share of what an order-preserving defense could protect. "
-        "Intervals and all attacks are in the report."
+        "Grade: of the column that is told best, by an attacker who knows the defense and asks once, honestly. "
+        "Left: of what a guess without the release leaves open about that column, the share that the attacker still "
+        "misses; mean: the same over all columns, in square errors. What is told by chance is not counted (5 % for all "
+        "columns, questions and attacks together). Order: of records by score, Kendall's tau with the scores' own. "
+        "All of it is in the report."
     )
 
 
 def _table(found: Audit, subject: str) -> Table:
-    from privee.audit.results import short_number
-
     cards = [card for card in found.cards if card.subject == subject]
-    guess = cards[0].guess
-    table = Table(
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        caption=f"without any release: {guess.attack} {short_number(guess.error.mean)}, "
-        f"column means {short_number(cards[0].mean_guess.mean)}",
-        caption_justify="left",
-    )
-    table.add_column("defense", overflow="fold", max_width=24)
-    for heading in ("error,\nnaive", "error,\nadaptive", "of\nguess", "attain-\nable", "L1\nmoved"):
+    labelled = any(card.utility is not None and card.utility.auc is not None for card in cards)
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("defense", overflow="fold", max_width=22)
+    table.add_column("grade")
+    table.add_column("worst column", overflow="fold", max_width=26)
+    for heading in ("left", "mean", "AUC" if labelled else "class\nkept", "order", "L1\nmoved"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("verdict")
     for card in cards:
+        worst = card.worst
+        auc = None if card.utility is None else card.utility.auc
         table.add_row(
             card.defense,
-            short_number(card.naive.error.mean) if card.naive else "-",
-            short_number(card.adaptive.error.mean) if card.adaptive else "-",
-            f"{card.guess_normalised:.0%}",
-            "-" if card.attainable_protection is None else f"{card.attainable_protection:.0%}",
-            f"{card.mean_l1_moved:.2f}",
             card.grade,
+            "-" if worst is None else column_words(worst),
+            "-" if worst is None else f"{worst.remaining:.0%}",
+            f"{card.guess_normalised:.0%}",
+            "-" if labelled and auc is None else f"{auc:.3f}" if labelled else f"{card.label_kept:.0%}",
+            "-" if card.order_between is None else f"{card.order_between:.2f}",
+            f"{card.mean_l1_moved:.2f}",
         )
     return table
+
+
+def column_words(exposure: ColumnExposure) -> str:
+    """A column with what of it is told best, for tables."""
+    asked = "" if exposure.by == "error" else f"={exposure.by}" if exposure.kind == "category" else f" {exposure.by}"
+    told = "" if exposure.auc is None or exposure.by == "error" else f", AUC {exposure.auc:.2f}"
+    return f"{exposure.name}{asked} ({exposure.party}){told}"
+
+
+def _print_columns(cards: Sequence[Card], subject: SubjectInfo) -> None:
+    """Sensitive columns under every defense, where any were marked."""
+    for column in (column for column in subject.columns if column.sensitive):
+        out.print(f"{column.name} ({column.party}), marked sensitive:", markup=False)
+        for card in cards:
+            mine = [e for e in card.columns if (e.name, e.party) == (column.name, column.party)]
+            if card.subject == subject.name and mine:
+                out.print(f"  {card.defense}: {mine[0].grade}, {column_words(mine[0])}", markup=False)
+
+
+def _print_worth(subject: SubjectInfo) -> None:
+    """What the model adds to what the active party has."""
+    if subject.utility is None or subject.utility.auc is None or subject.majority is None:
+        return
+    own = subject.own_columns
+    alone = "" if own is None or own.auc is None else f"; {subject.active}'s own columns alone {own.auc:.3f}"
+    out.print(
+        f"AUC of the scores {subject.utility.auc:.3f}{alone}; accuracy {subject.utility.accuracy:.1%}, "
+        f"always the most frequent class {subject.majority.accuracy:.1%}",
+        markup=False,
+    )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privee.cli.output import err, out, print_json, progress_bar
+from privee.cli.utility_table import print_utilities
 from privee.data.partition import How
 from privee.errors import PriveeError
 from privee.registry import modules_of
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from privee.audit import Subject
     from privee.vfl.experiment import TrainingOutcome
     from privee.vfl.joint_data import JointData
+    from privee.vfl.worth import ModelWorth
 
 
 _NAMES = [module.rpartition(".")[2].replace("_", "-") for module in modules_of("privee.vfl.models")]
@@ -87,6 +89,25 @@ def show_outcome(outcome: TrainingOutcome, as_json: bool, kind: str = "") -> Non
     out.print(f"{outcome.run}: {kind + ', ' if kind else ''}{outcome.epochs} epochs", markup=False)
     out.print(f"accuracy {outcome.test.accuracy:.2%} on {outcome.test.rows:,} test records, ", end="")
     out.print(f"{outcome.train.accuracy:.2%} on {outcome.train.rows:,} training records")
+    if outcome.worth is not None:
+        _show_worth(outcome.worth)
+
+
+def _show_worth(worth: ModelWorth) -> None:
+    """The joint model beside what the active party has without the others."""
+    print_utilities(
+        {
+            "joint model": worth.utility.as_dict(),
+            "own columns alone": worth.own_columns.as_dict(),
+            "majority class": worth.majority.as_dict(),
+        },
+        worth.positive_class,
+    )
+    alone = worth.own_columns
+    learned = f"{alone.model}, learned from {alone.trained_on:,} training records"
+    out.print(f"measured on the test records; own columns: {worth.active}'s ({learned})", markup=False)
+    if worth.adds_nothing:
+        out.print(f"The joint model adds nothing to {worth.active}'s own columns here.", markup=False)
 
 
 def chosen_subjects(

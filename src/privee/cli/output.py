@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,6 +21,8 @@ from privee.errors import PriveeError
 class InterruptedByUserError(PriveeError):
     """The user pressed Ctrl-C; the message says how to go on."""
 
+
+SECONDS_BETWEEN_LINES = 10.0
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -43,15 +47,40 @@ def warn_of_formulas(count: int) -> None:
 
 @contextmanager
 def progress_bar(text: str) -> Iterator[Any]:
-    """A bar with time left on a terminal, silence elsewhere; call what it yields with (done, size[, new text])."""
+    """A bar with time left on a terminal, a line now and then elsewhere.
+
+    Call what it yields with (done, size[, new text]).
+    """
+    if not err.is_terminal:
+        yield _Lines(text)
+        return
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with ProgressBar(*columns, console=err, disable=not err.is_terminal, transient=True) as bar:
+    with ProgressBar(*columns, console=err, transient=True) as bar:
         task = bar.add_task(text, total=None)
 
         def update(done: int, size: int, words: str = text) -> None:
             bar.update(task, completed=done, total=size, description=words)
 
         yield update
+
+
+class _Lines:
+    """Progress for logs: silent at first, then a line every so many seconds."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._start = self._last = time.monotonic()
+
+    def __call__(self, done: int, size: int, words: str = "") -> None:
+        """So much is done."""
+        now = time.monotonic()
+        if now - self._last < SECONDS_BETWEEN_LINES:
+            return
+        self._last = now
+        left = (now - self._start) * (size - done) / done if done else 0.0
+        soon = f", about {math.ceil(left / 10) * 10:.0f} s left" if left else ""
+        share = f"{done:,} of {size:,} ({done / size:.0%})" if size else f"{done:,}"
+        print(f"privee: {words or self._text}: {share}{soon}", file=sys.stderr, flush=True)
 
 
 def stop_in_order() -> None:

@@ -9,6 +9,7 @@ import typer
 
 from privee.cli.model_options import MODEL_NAMES, dataset_data, named_files, show_outcome, table_data
 from privee.cli.output import InterruptedByUserError, err, out, print_json, progress_bar, warn_of_formulas
+from privee.cli.utility_table import print_utilities
 from privee.data.partition import How
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError
@@ -140,7 +141,7 @@ def predict(
 
     Example: `privee predict runs/digits --defense privee-u:rho=0.1 --out releases.csv`
     """
-    from privee.vfl.experiment import predict as work
+    from privee.vfl.prediction import predict as work
 
     chosen = make_defense(defense)
     with progress_bar("predicting") as progress:
@@ -162,5 +163,23 @@ def predict(
         print_json(summary)
         return
     out.print(f"{out_file}: {summary['rows']:,} rows, {summary['classes']} classes, {chosen.spec}", markup=False)
-    kept = f"ranking kept {summary['ranking_kept']:.1%}, predicted class kept {summary['label_kept']:.1%}"
+    kept = f"predicted class kept {summary['label_kept']:.1%}, order within records {summary['ranking_kept']:.1%}"
     out.print(f"{kept}, mean L1 moved {summary['mean_l1_moved']:.3g}")
+    out.print(f"order between records {summary['order_between']:.2f} (Kendall's tau: 1 is all of it, 0 none)")
+    _show_utility(summary["utility"])
+
+
+def _show_utility(found: dict[str, Any] | None) -> None:
+    """Scores and release side by side, and on what records."""
+    if found is None:
+        out.print("utility is not measured: none of these records has a label that the model knows")
+        return
+    print_utilities({name: found[name] for name in ("scores", "release")}, found["positive_class"])
+    records = {
+        "new": "records that the model was not trained on",
+        "training": "TRAINING records: new ones will do worse",
+        "unknown": "records; the run does not tell whether it was trained on them",
+    }[found["records"]]
+    left_out = {"training records": found["trained_on_left_out"], "without a known label": found["without_label"]}
+    words = "".join(f", {count:,} {what} left out" for what, count in left_out.items() if count)
+    out.print(f"measured on {found['scores']['rows']:,} {records}{words}")

@@ -19,9 +19,10 @@ from privee.vfl.batch_invariance import batch_invariant, batch_invariant_block
 from privee.vfl.joint_model import COORDINATOR
 from privee.vfl.learner import Learner
 from privee.vfl.models import architecture
-from privee.vfl.run_format import WEIGHTS
+from privee.vfl.run_format import UTILITY, WEIGHTS
 from privee.vfl.runs import RunFolder
 from privee.vfl.weights import load_tensors
+from privee.vfl.worth import ModelWorth, read_worth
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -35,6 +36,7 @@ class CoordinatorModel:
         classes: what the columns of a release stand for.
         weights: the checksum of each party's weights file.
         top: takes the list of embeddings and gives logits.
+        worth: what was measured when the model was trained, if the run has it.
     """
 
     name: str
@@ -43,6 +45,7 @@ class CoordinatorModel:
     classes: tuple[str, ...]
     weights: Mapping[str, str]
     top: nn.Module
+    worth: ModelWorth | None = None
     _blocks: dict[tuple[int, ...], int] = dataclasses.field(default_factory=dict, init=False, repr=False)
 
     def scores(self, embeddings: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float64]:
@@ -70,7 +73,7 @@ def load_coordinator_model(run: Path, name: str | None = None) -> CoordinatorMod
     config = folder.config
     make_top = architecture(config["model"]).top
     learner = Learner(make_top(len(config["parties"]), len(config["classes"])))
-    _check_own_weights(folder, config)
+    _check(folder.part(COORDINATOR) / WEIGHTS, config["files"][f"{COORDINATOR}/{WEIGHTS}"])
     learner.load_weights(load_tensors(folder.part(COORDINATOR) / WEIGHTS, COORDINATOR), COORDINATOR)
     return CoordinatorModel(
         name=name or run.resolve().name,
@@ -79,14 +82,22 @@ def load_coordinator_model(run: Path, name: str | None = None) -> CoordinatorMod
         classes=tuple(str(label) for label in config["classes"]),
         weights={party: config["files"][f"parties/{party}/{WEIGHTS}"] for party in config["parties"]},
         top=learner.model,
+        worth=_worth(run, config),
     )
 
 
-def _check_own_weights(folder: RunFolder, config: Mapping[str, Any]) -> None:
-    file = folder.part(COORDINATOR) / WEIGHTS
+def _worth(run: Path, config: Mapping[str, Any]) -> ModelWorth | None:
+    """Runs of an older privee have none, nor have federated ones, nor a folder that was copied without it."""
+    if UTILITY not in config["files"] or not (run / UTILITY).is_file():
+        return None
+    _check(run / UTILITY, config["files"][UTILITY])
+    return read_worth(run)
+
+
+def _check(file: Path, expected: str) -> None:
     try:
         found = hashlib.sha256(file.read_bytes()).hexdigest()
     except FileNotFoundError:
         raise PriveeError(f"{file} is missing") from None
-    if found != config["files"][f"{COORDINATOR}/{WEIGHTS}"]:
+    if found != expected:
         raise PriveeError(f"{file} is damaged: its checksum is not the one recorded when the run finished")

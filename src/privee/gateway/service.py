@@ -130,8 +130,8 @@ class Service:
         return self.settings.max_entities * (2 + (self.inference.channel.features or 0)) + 1024
 
     def about(self) -> dict[str, Any]:
-        """Defense and guarantee in plain values."""
-        guarantee = self.settings.defense.guarantee(len(self.model.classes))
+        """Defense, guarantee and what the model is worth, in plain values."""
+        guarantee, worth = self.settings.defense.guarantee(len(self.model.classes)), self.model.worth
         return {
             "defense": self.settings.defense.spec,
             "preserves_order": self.settings.defense.preserves_order,
@@ -139,6 +139,7 @@ class Service:
             "repeatable": self.settings.repeatable,
             "counted": self.settings.counted,
             "classes": json.dumps(self.model.classes, ensure_ascii=False),
+            **({} if worth is None else {"utility": json.dumps(worth.in_brief())}),
         }
 
     # What follows blocks: call it through `read`.

@@ -20,6 +20,8 @@ from privee.scores.validation import SUM_TOLERANCE, check_release
 Array = NDArray[np.float64]
 ORDER_ROWS = 5000
 """Records among which `order_between` compares, spread evenly over those given."""
+BLOCK = 1_000_000
+"""Numbers that are put in order at a time."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -54,7 +56,7 @@ class Utility:
     brier: float | None = None
     calibration_error: float | None = None
 
-    def as_dict(self) -> dict[str, float | None]:
+    def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return dataclasses.asdict(self)
 
@@ -179,21 +181,30 @@ def _as_probabilities(rows: Floats, truth: NDArray[np.intp]) -> dict[str, float 
 
 
 def _order_measures(columns: Array, hits: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """Area under the ROC curve and average precision of each column, where equal scores are one step of the curve."""
-    order = np.argsort(-columns, axis=0, kind="stable")
-    falling, hit = np.take_along_axis(columns, order, axis=0), np.take_along_axis(hits, order, axis=0)
-    places = np.arange(len(columns))[:, None]
-    new = np.ones(falling.shape, dtype=bool)
-    new[1:] = falling[1:] != falling[:-1]
-    first = np.maximum.accumulate(np.where(new, places, 0), axis=0)
-    ends = np.roll(new, -1, axis=0)
-    last = np.minimum.accumulate(np.where(ends, places, len(columns))[::-1], axis=0)[::-1]
-    found = np.cumsum(hit, axis=0)
-    positives, negatives = found[-1], len(columns) - found[-1]
-    found_by = np.take_along_axis(found, last, axis=0)
+    """Area under the ROC curve and average precision of each column, some columns at a time to save memory."""
+    some = max(1, BLOCK // len(columns))
+    blocks = [slice(start, start + some) for start in range(0, columns.shape[1], some)]
+    found = [_order_of_rows(columns.T[block], hits.T[block]) for block in blocks]
+    auc, precision = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return auc, precision
+
+
+def _order_of_rows(lines: Array, hits: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """The same of each row; equal values are one step of the curve."""
+    count = lines.shape[1]
+    order = np.argsort(-lines, axis=1)
+    falling, hit = np.take_along_axis(lines, order, axis=1), np.take_along_axis(hits, order, axis=1)
+    new = np.ones(lines.shape, dtype=bool)
+    new[:, 1:] = falling[:, 1:] != falling[:, :-1]
+    first = np.maximum.accumulate(np.where(new, np.arange(count), 0), axis=1)
+    ends = np.where(np.roll(new, -1, axis=1), np.arange(count), count)
+    last = np.minimum.accumulate(ends[:, ::-1], axis=1)[:, ::-1]
+    found = np.cumsum(hit, axis=1)
+    found_by = np.take_along_axis(found, last, axis=1)
     false_by = last + 1 - found_by
-    false_before = first - np.take_along_axis(found - hit, first, axis=0)
-    below = negatives - (false_by + false_before) / 2
-    auc = (below * hit).sum(axis=0) / (positives * negatives)
-    precision = (found_by / (last + 1) * hit).sum(axis=0) / positives
+    false_before = first - np.take_along_axis(found - hit, first, axis=1)
+    positives, negatives = found[:, -1], count - found[:, -1]
+    below = negatives[:, None] - (false_by + false_before) / 2
+    auc = (below * hit).sum(axis=1) / (positives * negatives)
+    precision = (found_by / (last + 1) * hit).sum(axis=1) / positives
     return auc, precision

@@ -1,48 +1,50 @@
-"""From joint data to a saved run, and back: what `privee train` and `privee predict` do.
-
-What leaves a prediction is a release, never the scores, unless asked for in so many words.
-"""
+"""From joint data to a saved run, and back: what `privee train` does, and what `predict` and audits begin with."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
 import torch
 
 from privee.atomic import read_json, write_json
 from privee.data.datasets import Dataset, load_dataset
 from privee.data.partition import How, Partition, split_columns, split_image
-from privee.data.score_files.open_files import save_scores
-from privee.data.tables import Preprocessing
-from privee.defenses import Defense
+from privee.data.tables import ALIGNED, Preprocessing, read_ids
 from privee.errors import PriveeError
-from privee.progress import Progress
-from privee.randomness import Draws
-from privee.theory import rows_in_order
-from privee.vfl.joint_data import JointData, from_dataset, new_rows
+from privee.vfl.joint_data import JointData, from_dataset, new_rows, split_rows
 from privee.vfl.joint_model import JointModel, make_models
 from privee.vfl.messages import Report
 from privee.vfl.run_format import PARTY, party_file, run_config
 from privee.vfl.runs import RunFolder, write_private
 from privee.vfl.training import OnStep, TrainingSettings, train
+from privee.vfl.worth import ModelWorth, measure_worth, write_worth
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainingOutcome:
-    """How a training ended."""
+    """How a training ended.
+
+    Attributes:
+        run: its folder.
+        epochs: passes over the training rows.
+        train, test: loss and accuracy.
+        worth: what the joint model is worth on test rows; None for a federated run, where no role could tell.
+    """
 
     run: str
     epochs: int
     train: Report
     test: Report
+    worth: ModelWorth | None = dataclasses.field(default=None, kw_only=True)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        return dataclasses.asdict(self)
+        plain = dataclasses.asdict(self)
+        worth = plain.pop("worth") or {}
+        return plain | worth
 
 
 def partition_of(
@@ -82,9 +84,11 @@ def train_run(
         joint.coordinator, joint.learners, torch.from_numpy(data.train), settings, keeper=run, on_step=on_step
     )
     reports = [joint.coordinator.evaluate(torch.from_numpy(rows)) for rows in (data.train, data.test)]
+    worth = measure_worth(joint, data)
+    write_worth(path, worth)
     run.log({"epoch": progress.epoch, "final": True, "train": _plain(reports[0]), "test": _plain(reports[1])})
     run.finish(joint.learners)
-    return TrainingOutcome(str(path), progress.epoch, *reports)
+    return TrainingOutcome(str(path), progress.epoch, *reports, worth=worth)
 
 
 def open_run(
@@ -102,7 +106,12 @@ def open_run(
     else:
         if not files:
             raise PriveeError(f"{path} was trained on the parties' own tables; name new ones with --party NAME=FILE")
-        data = new_rows(files, config["data"], {name: _private(run, name) for name in config["parties"]})
+        data = new_rows(
+            files,
+            config["data"],
+            {name: _private(run, name) for name in config["parties"]},
+            trained_on=_trained_on(run, config),
+        )
     joint = _joint_model(data, config["model"], config["training"]["seed"])
     run.load_weights(joint.learners)
     return joint, data
@@ -169,57 +178,20 @@ def _config(data: JointData, model: str, settings: TrainingSettings) -> dict[str
     )
 
 
+def _trained_on(run: RunFolder, config: Mapping[str, Any]) -> frozenset[str] | None:
+    """The ids of the training records, from those that the active party keeps; None if it keeps none."""
+    tables, active = config["data"]["tables"], config["parties"][0]
+    file = run.part(active) / ALIGNED
+    if not file.is_file():
+        return None
+    ids = read_ids(file, [tables["id_columns"][active]])
+    train, _ = split_rows(len(ids), tables["test_share"], config["training"]["seed"])
+    return frozenset(ids.take(train).to_pylist())
+
+
 def _private(run: RunFolder, party: str) -> dict[str, Any]:
     return {file.name: read_json(file) for file in run.part(party).glob("*.json")}
 
 
 def _plain(report: Report) -> dict[str, Any]:
     return {"loss": report.loss, "accuracy": report.accuracy, "rows": report.rows}
-
-
-Which = Literal["test", "train", "all"]
-
-
-def predict(
-    run: Path,
-    target: Path,
-    defense: Defense,
-    *,
-    files: Mapping[str, Path] | None = None,
-    which: Which = "test",
-    draws: Draws | None = None,
-    data_dir: Path | None = None,
-    force: bool = False,
-    spreadsheet: bool = False,
-    progress: Progress = lambda done, size: None,
-) -> dict[str, Any]:
-    """Write the releases of a run's predictions to a file and return a summary."""
-    joint, data = open_run(run, files, data_dir)
-    rows = np.concatenate([data.train, data.test]) if which == "all" else getattr(data, which)
-    scores = joint.scores(torch.from_numpy(rows), progress=progress)
-    release = defense.release(scores, draws=draws)
-    formulas = save_scores(
-        target, release, names=_names(data), ids=_ids(data, rows), force=force, spreadsheet=spreadsheet
-    )
-    same = release.argmax(axis=1) == scores.argmax(axis=1)
-    return {
-        "defense": defense.settings(),
-        "out": str(target),
-        "rows": len(rows),
-        "classes": scores.shape[1],
-        "ranking_kept": float(rows_in_order(scores, release).mean()),
-        "label_kept": float(same.mean()),
-        "mean_l1_moved": float(np.abs(release - scores).sum(axis=1).mean()),
-        "formulas": formulas,
-    }
-
-
-def _names(data: JointData) -> list[str]:
-    return [f"class_{name}" for name in data.class_names]
-
-
-def _ids(data: JointData, rows: np.ndarray) -> tuple[str, list[object]]:
-    if data.ids is None:
-        return "row", rows.tolist()
-    tables = data.about["tables"]
-    return tables["id_columns"][tables["parties"][0]], [data.ids[row] for row in rows]

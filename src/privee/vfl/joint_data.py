@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.data.alignment import align
+from privee.data.columns import SourceColumn, columns_of_dataset, columns_of_tables
 from privee.data.datasets import Dataset
 from privee.data.partition import Partition
 from privee.data.tables import (
@@ -35,12 +36,14 @@ class JointData:
 
     Attributes:
         columns: each party's columns, (n, ...) float32 in [0, 1].
-        labels: 0..K-1, held by the active party.
+        labels: 0..K-1, held by the active party; -1 where a new record's class is not known.
         class_names: what the labels stand for.
         train, test: row numbers.
         about: where this came from, ready for a run's config.
         private: per party, files that stay with its part of the model, by name (see `runs.write_private`).
         ids: the active party's record ids, if there are any.
+        described: every original column, with its party and its features in a row of all columns.
+        seen: which records the model was trained on, if that can be told: what it is worth shows on others.
     """
 
     columns: Mapping[str, np.ndarray]
@@ -51,6 +54,13 @@ class JointData:
     about: Mapping[str, Any]
     private: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     ids: tuple[str, ...] | None = None
+    described: tuple[SourceColumn, ...] = ()
+    seen: NDArray[np.bool_] | None = None
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """Which records' classes are known."""
+        return self.labels >= 0
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -71,6 +81,8 @@ def from_dataset(dataset: Dataset, partition: Partition) -> JointData:
         train=np.arange(count),
         test=np.arange(count, count + len(dataset.y_test)),
         about={"dataset": dataset.name, "partition": partition.as_dict(), "shares": partition.describe()},
+        described=columns_of_dataset(dataset, partition),
+        seen=np.arange(count + len(dataset.y_test)) < count,
     )
 
 
@@ -109,6 +121,8 @@ def from_tables(
         about={"tables": {"parties": order, "id_columns": dict(id_columns), "label": label, "test_share": test_share}},
         private=private,
         ids=tuple(tables[active].ids),
+        described=columns_of_tables(fitted.items()),
+        seen=np.isin(np.arange(count), train),
     )
 
 
@@ -122,9 +136,23 @@ def split_rows(count: int, test_share: float, seed: int) -> tuple[Rows, Rows]:
 
 
 def new_rows(
-    files: Mapping[str, Path], about: Mapping[str, Any], private: Mapping[str, Mapping[str, Any]]
+    files: Mapping[str, Path],
+    about: Mapping[str, Any],
+    private: Mapping[str, Mapping[str, Any]],
+    *,
+    trained_on: Collection[str] | None = None,
 ) -> JointData:
-    """Encode new tables for a trained model, with each party's saved preprocessing; labels are not needed."""
+    """Encode new tables for a trained model, with each party's saved preprocessing.
+
+    Labels are not needed. Where the active party's table has the label column all the same, they are read; a record
+    whose label is missing, or none of the model's classes, is one without a label.
+
+    Args:
+        files: each party's table.
+        about: what the run says of its data.
+        private: each party's saved files.
+        trained_on: ids of the records that the model was trained on, if they are known.
+    """
     saved = about["tables"]
     missing = [name for name in saved["parties"] if name not in files]
     if missing:
@@ -133,15 +161,18 @@ def new_rows(
     active = saved["parties"][0]
     read = {name: _read_new(files[name], name, saved, fitted[name]) for name in saved["parties"]}
     tables = _aligned(read)
-    count = len(tables[active])
+    ids, count = tables[active].ids, len(tables[active])
+    classes = Labels.from_dict(private[active]["labels.json"])
     return JointData(
         columns={name: fitted[name].apply(table) for name, table in tables.items()},
-        labels=np.zeros(count, dtype=np.int64),
-        class_names=Labels.from_dict(private[active]["labels.json"]).classes,
+        labels=classes.encode_known(tables[active].labels or [None] * count),
+        class_names=classes.classes,
         train=np.arange(0),
         test=np.arange(count),
         about=about,
-        ids=tuple(tables[active].ids),
+        described=columns_of_tables(fitted.items()),
+        ids=ids,
+        seen=None if trained_on is None else np.fromiter((one in trained_on for one in ids), bool, count),
     )
 
 
@@ -151,7 +182,10 @@ def _read(path: Path, name: str, id_columns: Mapping[str, str], label: str | Non
 
 def _read_new(path: Path, name: str, saved: Mapping[str, Any], fitted: Preprocessing) -> PartyTable:
     """New tables may still carry the label column; it is not a feature."""
-    table = read_party_table(path, id_column=saved["id_columns"][name], kinds=fitted.kinds)
+    label = saved["label"] if name == saved["parties"][0] else None
+    table = read_party_table(
+        path, id_column=saved["id_columns"][name], label_column=label, label_optional=True, kinds=fitted.kinds
+    )
     columns = {key: column for key, column in table.columns.items() if key != saved["label"] or key in fitted.kinds}
     return dataclasses.replace(table, columns=columns)
 

@@ -22,6 +22,7 @@ from privee.version import __version__
 FORMAT = 1
 PARTY_FORMAT = 1
 CONFIG, METRICS, PARTY, WEIGHTS = "config.json", "metrics.jsonl", "party.json", "model.safetensors"
+UTILITY = "utility.json"
 PART_FILES = frozenset({WEIGHTS, PARTY, "preprocessing.json", "labels.json", ALIGNED})
 """What a party's part of a run can hold; their checksums are in the config once the run is finished."""
 

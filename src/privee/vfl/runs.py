@@ -2,6 +2,7 @@
 
     config.json               what was trained, on what, how; checksums of the weights once finished
     metrics.jsonl             one line per epoch
+    utility.json              what the model is worth, beside the own columns alone (see `worth`)
     parties/NAME/             that party's part: party.json (what it is), model.safetensors; with own tables also their
                               preprocessing, and the ids that all parties hold (aligned.parquet)
     coordinator/              the top: model.safetensors
@@ -24,7 +25,17 @@ from privee.data.tables import ALIGNED, write_aligned
 from privee.errors import PriveeError
 from privee.vfl.joint_model import COORDINATOR
 from privee.vfl.learner import Learner
-from privee.vfl.run_format import CONFIG, METRICS, PART_FILES, WEIGHTS, is_run, read_config, same_config, write_config
+from privee.vfl.run_format import (
+    CONFIG,
+    METRICS,
+    PART_FILES,
+    UTILITY,
+    WEIGHTS,
+    is_run,
+    read_config,
+    same_config,
+    write_config,
+)
 from privee.vfl.training import TrainingState
 from privee.vfl.weights import load_tensors, save_tensors
 
@@ -88,7 +99,7 @@ class RunFolder:
         files = {
             str(f.relative_to(self.path)): _sha256(f)
             for f in sorted(self.path.glob("**/*"))
-            if f.is_file() and f.name in PART_FILES
+            if f.is_file() and f.name in {*PART_FILES, UTILITY}
         }
         write_config(self.path, self.config | {"files": files})
 

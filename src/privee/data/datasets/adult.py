@@ -29,7 +29,8 @@ def read(contents: Mapping[str, bytes], seed: int) -> Parts:
     text = {name: gzip.decompress(raw) if name.endswith(".gz") else raw for name, raw in contents.items()}
     train, test = (_table(text[name]) for name in sorted(text))  # adult.data before adult.test
     x_train, x_test, groups = _encode(train, test)
-    return Parts(x_train, _labels(train), x_test, _labels(test), CLASS_NAMES, COLUMN_NAMES, groups)
+    values = {name: tuple(train[name].unique().sort().to_pylist()) for name in COLUMN_NAMES if name not in _NUMBERS}
+    return Parts(x_train, _labels(train), x_test, _labels(test), CLASS_NAMES, COLUMN_NAMES, groups, values)
 
 
 def _table(text: bytes) -> Any:

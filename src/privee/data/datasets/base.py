@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ class Parts(NamedTuple):
     class_names: tuple[str, ...]
     column_names: tuple[str, ...] = ()
     groups: Groups = ()
+    values: Mapping[str, tuple[str, ...]] = {}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -39,6 +41,7 @@ class Dataset:
 
     Tables are (n, features), pictures (n, channels, height, width). `groups` holds, for each of `column_names`, the
     positions of its features in a row, so that a one-hot encoded column stays together; both are empty for pictures.
+    `values` names what the features of such a column stand for.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Dataset:
     class_names: tuple[str, ...] = dataclasses.field(repr=False)
     column_names: tuple[str, ...] = dataclasses.field(default=(), repr=False)
     groups: Groups = dataclasses.field(default=(), repr=False)
+    values: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict, repr=False)
     source: str = ""
 
     def __post_init__(self) -> None:

@@ -2,7 +2,7 @@
 
 from privee.data.tables.labels import Labels, fit_labels
 from privee.data.tables.preprocessing import Preprocessing, fit_preprocessing
-from privee.data.tables.reading import ALIGNED, AlignedIds, PartyTable, read_party_table, write_aligned
+from privee.data.tables.reading import ALIGNED, AlignedIds, PartyTable, read_ids, read_party_table, write_aligned
 
 __all__ = [
     "ALIGNED",
@@ -12,6 +12,7 @@ __all__ = [
     "Preprocessing",
     "fit_labels",
     "fit_preprocessing",
+    "read_ids",
     "read_party_table",
     "write_aligned",
 ]

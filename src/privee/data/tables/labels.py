@@ -29,14 +29,18 @@ class Labels:
 
     def encode(self, labels: Sequence[str | None]) -> NDArray[np.int64]:
         """Class numbers, one per label."""
-        number = {name: k for k, name in enumerate(self.classes)}
-        codes = np.fromiter((number.get(label or "", -1) for label in labels), dtype=np.int64, count=len(labels))
+        codes = self.encode_known(labels)
         unknown = np.flatnonzero(codes < 0)
         if len(unknown):
             row = int(unknown[0])
             _refuse_missing(labels[row], row)
             raise PriveeError(f"the label at data row {row + 1} is not one of the {len(self.classes)} classes fitted")
         return codes
+
+    def encode_known(self, labels: Sequence[str | None]) -> NDArray[np.int64]:
+        """Class numbers, one per label; -1 where a label is missing or none of the classes."""
+        number = {name: k for k, name in enumerate(self.classes)}
+        return np.fromiter((number.get(label or "", -1) for label in labels), dtype=np.int64, count=len(labels))
 
     def decode(self, codes: Iterable[int]) -> list[str]:
         """The classes' names, one per class number."""

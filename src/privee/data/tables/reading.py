@@ -66,6 +66,7 @@ def read_party_table(
     *,
     id_column: str,
     label_column: str | None = None,
+    label_optional: bool = False,
     kinds: Mapping[str, Kind] | None = None,
 ) -> PartyTable:
     """Read a CSV or Parquet file of one party.
@@ -74,6 +75,7 @@ def read_party_table(
         path: A .csv, .tsv, .parquet or .pq file. In CSV, empty cells, NA, NaN, ? and null are missing.
         id_column: Column that names the entities; read as text, so 007 stays 007.
         label_column: Column with the class of each row, read as text; None where the party has no labels.
+        label_optional: Whether a file without the label column will do.
         kinds: `numeric` or `categorical` by column name, where the file does not tell: whole numbers that are codes,
             or new rows for a model that exists (give `Preprocessing.kinds`). Without it a CSV column is numeric if
             all its cells are numbers.
@@ -81,6 +83,8 @@ def read_party_table(
     path = Path(path)
     kind, table = read_table(path)
     to_feature = from_text if kind == "csv" else from_typed
+    if label_optional and label_column not in table.column_names:
+        label_column = None
     features = _feature_names(table.column_names, path.name, id_column, label_column)
     if table.num_rows == 0:
         raise PriveeError(f"{path.name} has no rows")

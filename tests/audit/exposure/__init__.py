@@ -1,0 +1,1 @@
+"""Exposure by column and by record."""
