@@ -20,8 +20,8 @@ class Advice:
         meaningful: do its released numbers mean something beyond their order? Then its strength is an epsilon, and
             `Defense.within` makes it for one.
         wins: why it is the answer where the order alone was asked for; one without it is never chosen.
-        loses: why it lost to another, in one sentence or by what must stay exact; "{kept}" becomes the share of records
-            that keep their ranking.
+        loses: why it lost to another, in one sentence or by what must be kept; "{kept}" becomes the share of records
+            that keep their ranking, "{between}" Kendall's tau between the scores and the release.
         formal_only: mentioned only where a formal guarantee was asked for.
         unprotective: why it protects nothing, however it is set; it is then named with what was found against it.
         learns: which of its settings `fitted` learns from public scores.
@@ -38,5 +38,5 @@ class Advice:
     note: str = ""
 
     def why_lost(self, kept: Kept) -> str:
-        """Why it lost where this must stay exact; empty where it is not worth a mention."""
+        """Why it lost where this must be kept; empty where it is not worth a mention."""
         return self.loses if isinstance(self.loses, str) else self.loses.get(kept, "")

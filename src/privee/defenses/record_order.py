@@ -210,4 +210,5 @@ def fit_prior(rows: Floats, measured: Integers) -> tuple[float, ...]:
     mean = rows.mean(axis=0, dtype=np.float64)
     spread, variance = mean * (1 - mean), rows.var(axis=0, dtype=np.float64)
     strength = np.clip(spread[measured].sum() / max(float(variance[measured].sum()), 1e-12) - 1, 0.01, 1e4)
-    return tuple(float(f"{max(number, LEAST):.3g}") for number in mean * strength)
+    digits = 3 if len(mean) == 2 else 2  # each number needs windows of its own
+    return tuple(float(f"{max(number, LEAST):.{digits}g}") for number in mean * strength)
