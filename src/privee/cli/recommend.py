@@ -27,7 +27,11 @@ def recommend(
         int | None, typer.Option("--classes", "-k", help="Instead of a model: how many classes it has.")
     ] = None,
     keep: Annotated[
-        str, typer.Option(help="What must stay exact: ranking, top-K such as top-3, or class.")
+        str,
+        typer.Option(
+            help="What must stay exact: ranking, top-K such as top-3, or class; or order-of-records, as far as epsilon "
+            "allows."
+        ),
     ] = "ranking",
     calibrated_top: Annotated[
         bool, typer.Option("--calibrated-top", help="The released top score must mean what the model's means.")
@@ -39,6 +43,9 @@ def recommend(
     ] = None,
     max_moved: Annotated[
         float | None, typer.Option(help="Largest mean L1 distance between scores and release.")
+    ] = None,
+    min_auc: Annotated[
+        float | None, typer.Option(help="Smallest AUC of the release for the label; needs labels.")
     ] = None,
     dataset: Annotated[str | None, typer.Option(help="Train a model on this dataset and attack it.")] = None,
     model: Annotated[str, typer.Option(help=f"With --dataset: {MODEL_NAMES}.")] = "logistic",
@@ -70,6 +77,7 @@ def recommend(
         formal=formal,
         epsilon=epsilon,
         max_moved=max_moved,
+        min_auc=min_auc,
     )
     effort = Effort(seeds=seeds, records=records, auxiliary_rows=auxiliary, jobs=jobs)
     if classes is not None:
@@ -154,6 +162,9 @@ def _short(option: RankedOption) -> str:
 
     moved, attacked = option.figures, option.attacked
     words = f"moved {short_number(moved.mean_l1_moved)} (L1), top score off by {short_number(moved.top_score_error)}"
+    words += f"; order between records {moved.order_between:.2f}"
+    if moved.auc is not None and moved.auc_of_scores is not None:
+        words += f", AUC {moved.auc:.3f} (scores {moved.auc_of_scores:.3f})"
     if attacked is None:
         return words
     share = attacked.attainable_protection
