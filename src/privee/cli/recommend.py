@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from privee.cli.audit import column_words
 from privee.cli.model_options import MODEL_NAMES, chosen_subject
 from privee.cli.output import out, print_json, progress_bar
 from privee.data.partition import How
@@ -54,8 +55,12 @@ def recommend(
     fraction: Annotated[float | None, typer.Option(help="Share of the columns the attacker holds.")] = None,
     split: Annotated[How | None, typer.Option(help="With --dataset: how columns are dealt out.")] = None,
     seeds: Annotated[int, typer.Option(help="Repetitions of the attacks; 3 for intervals.")] = 1,
-    records: Annotated[int, typer.Option(help="Records attacked at a time.")] = 200,
-    auxiliary: Annotated[int, typer.Option(min=0, help="Rows the attacker knows in full.")] = 500,
+    records: Annotated[
+        int | None, typer.Option(min=1, help="Records attacked at a time; 200, and 3,000 column by column.")
+    ] = None,
+    auxiliary: Annotated[
+        int | None, typer.Option(min=0, help="Rows the attacker knows in full; 500, and 3,000 column by column.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="With --dataset: for training and for dealing out columns.")] = 0,
     jobs: Annotated[int | None, typer.Option(min=1, help="How many attacks at once; all cores by default.")] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Folder with dataset files.")] = None,
@@ -167,7 +172,7 @@ def _short(option: RankedOption) -> str:
         words += f", AUC {moved.auc:.3f} (scores {moved.auc_of_scores:.3f})"
     if attacked is None:
         return words
-    share = attacked.attainable_protection
-    attainable = "" if share is None else f", {share:.0%} of attainable protection"
-    error = short_number(attacked.headline.error.mean)
-    return f"{words}; attack error {error}, {attacked.guess_normalised:.0%} of a guess's{attainable}"
+    mean = f"mean over columns {attacked.guess_normalised:.0%} of a guess's error"
+    if attacked.worst is None:
+        return f"{words}; {attacked.grade}: {mean}"
+    return f"{words}; {attacked.grade}: {attacked.worst.remaining:.0%} left of {column_words(attacked.worst)}; {mean}"

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from privee.audit.exposure import ColumnExposure
 from privee.audit.results import Best
 from privee.defenses.base import check_positive, check_whole
 from privee.errors import PriveeError, SettingError
@@ -63,6 +64,7 @@ class Attacked:
     attainable_protection: float | None
     grade: str
     verdict: str
+    worst: ColumnExposure | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

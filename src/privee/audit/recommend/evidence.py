@@ -43,14 +43,30 @@ class Effort:
     """How much is tried on a model; the fields are those of an audit's `Grid`."""
 
     seeds: int = 1
-    records: int = 200
-    auxiliary_rows: int = 500
+    records: int | None = None
+    auxiliary_rows: int | None = None
+    column_limit: int = 3000
     attacks: tuple[str, ...] = dataclasses.field(default_factory=quick_attacks)
     jobs: int | None = None
 
     def __post_init__(self) -> None:
         check_whole(1, 100, seeds=self.seeds)
-        check_whole(1, 10**9, records=self.records)
+        if self.records is not None:
+            check_whole(1, 10**9, records=self.records)
+
+    def grid(self, **more: Any) -> Grid:
+        """An audit of this effort."""
+        return Grid(
+            attacks=self.attacks,
+            seeds=tuple(range(self.seeds)),
+            records=self.records,
+            auxiliary_rows=self.auxiliary_rows,
+            column_limit=self.column_limit,
+            pictures=False,
+            curves=False,
+            own_columns=False,
+            **more,
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,7 +89,8 @@ class Ground:
 def model_ground(subject: Subject, effort: Effort) -> tuple[Ground, Subject]:
     """The model's scores of the records that an audit attacks; and the subject without the rows learned from."""
     subject, public = _set_aside(subject)
-    samples = [subject.sample(seed, effort.records, effort.auxiliary_rows) for seed in range(effort.seeds)]
+    grid = effort.grid()
+    samples = [grid.sample(subject, seed, by_column=False) for seed in grid.seeds]
     rows = 0 if samples[0].auxiliary is None else len(samples[0].auxiliary)
     known = f"{len(samples[0].own)} records and {rows} auxiliary rows"
     more = _many(subject)
@@ -173,28 +190,20 @@ def attack_all(
     subject: Subject, specs: Iterable[str], effort: Effort, queries: int, progress: Progress
 ) -> dict[str, Attacked | None]:
     """What the best attack gets under each defense; none and ranking-only, the ends of the scale, included."""
-    grid = Grid(
-        defenses=("none", "ranking-only", *specs),
-        attacks=effort.attacks,
-        seeds=tuple(range(effort.seeds)),
-        records=effort.records,
-        auxiliary_rows=effort.auxiliary_rows,
-        queries=min(queries, MOST_RELEASES),
-        pictures=False,
-        curves=False,
-    )
+    grid = effort.grid(defenses=("none", "ranking-only", *specs), queries=min(queries, MOST_RELEASES))
     found = run_grid([subject], grid, jobs=effort.jobs, progress=progress)
     return {card.defense: _attacked(card) for card in found.cards}
 
 
 def _attacked(card: Card) -> Attacked | None:
     """None if no attack could run: a guess alone says nothing about a release."""
-    if card.naive is None and card.adaptive is None:
+    if card.naive is None and card.adaptive is None and not card.columns:
         return None
     return Attacked(
         headline=card.headline,
         guess=card.guess,
         guess_normalised=card.guess_normalised,
+        worst=card.worst,
         attainable_protection=card.attainable_protection,
         grade=card.grade,
         verdict=card.verdict,
