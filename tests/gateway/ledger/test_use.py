@@ -3,6 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
+from privee.gateway.budget.price import UNIT, Price
 from privee.gateway.ledger import opening, use
 from privee.gateway.ledger.consumers import consumers, given_to
 from privee.gateway.ledger.database import connect
@@ -134,6 +135,16 @@ def test_what_remains_is_one_number_the_fewest_left_to_any(ledger):
     ledger.charge(ask("a", "a"))
     assert ledger.charge(ask("b", "c")).remaining == 2
     assert ledger.charge(ask("a", "b")).remaining == 0
+
+
+def test_what_remains_is_never_too_much(sqlite_url, open_ledger):
+    """Of entities with different pasts it is what one with the highest sums of all could give: at most the fewest."""
+    ledger = open_ledger(sqlite_url, allow(epsilon=10 * UNIT, delta=1e-6))
+    small, large = Price.of_epsilon(0.01), Price.of_epsilon(2)
+    ledger.charge(ask(*["often"] * 800, price=small))
+    ledger.charge(ask("once", price=large))
+    alone = [ledger.price([name], small).remaining for name in ("often", "once")]
+    assert 0 < ledger.price(["often", "once"], small).remaining < min(alone)
 
 
 def test_no_question_looks_at_every_request(sqlite_url, open_ledger):

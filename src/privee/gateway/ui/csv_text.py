@@ -15,7 +15,7 @@ Kind = Literal["text", "count", "share", "time"]
 _INSIDE = "([;\t\r\n])([\\s\"']*[=+\\-@\uff1d\uff0b\uff0d\uff20])"
 
 
-def csv_text(columns: Mapping[str, Kind], rows: Sequence[Sequence[Any]], *, header: bool) -> bytes:
+def csv_text(columns: Mapping[str, Kind], rows: Sequence[Sequence[Any]], header: bool = False) -> bytes:
     """Some rows of a table; times are seconds since 1970 here and UTC there, None is an empty cell.
 
     Example:

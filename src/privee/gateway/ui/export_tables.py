@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import AsyncIterator, Callable
 from typing import Any, NamedTuple, TypeVar
 
+import sqlalchemy as sa
+
 from privee.gateway.ledger.consumers import Consumer, consumers, given_to
+from privee.gateway.ledger.limits import Limits
 from privee.gateway.ledger.use import latest, over_time
 from privee.gateway.ledger.views import Spending, in_order, tagged
 from privee.gateway.service import Service
@@ -32,10 +36,8 @@ async def _requests(service: Service, filters: Filters) -> AsyncIterator[Rows]:
     """The newest first."""
     chosen, before = filters.chosen(filters.span(service.ledger.now())), None
     while found := await _read(service, latest, chosen, PIECE, before):
-        yield [
-            (one.at, one.key_id, one.name, one.outcome, one.entities, one.releases, one.charged, one.id)
-            for one in found
-        ]
+        order = operator.attrgetter("at", "key_id", "name", "outcome", "entities", "releases", "charged", "id")
+        yield list(map(order, found))
         before = (found[-1].at, found[-1].id)
 
 
@@ -64,16 +66,23 @@ async def _entities(service: Service, filters: Filters) -> AsyncIterator[Rows]:
     ledger, after = service.ledger, b""
     if filters.entity:
         found = await _read(service, tagged, ledger.limits, filters.entity, ledger.now())
-        yield [_entity(service, one) for one in found]
+        yield [_entity(one, ledger.limits) for one in found]
         return
-    while piece := await _read(service, in_order, ledger.limits, PIECE, ledger.now(), after):
-        yield [_entity(service, one.spending) for one in piece]
-        after = piece[-1].entity
+    while True:
+        rows, after = await _read(service, _some_entities, ledger.limits, ledger.now(), after)
+        if not rows:
+            return
+        yield rows
 
 
-def _entity(service: Service, one: Spending) -> tuple[Any, ...]:
-    words = given(one.spent, service.ledger.limits)
-    lifetime = one.lifetime_releases, one.lifetime_epsilon
+def _some_entities(connection: sa.Connection, limits: Limits, now: int, after: bytes) -> tuple[Rows, bytes]:
+    """On the ledger's thread, as putting so many into words takes a while."""
+    piece = in_order(connection, limits, PIECE, now, after)
+    return [_entity(one.spending, limits) for one in piece], piece[-1].entity if piece else after
+
+
+def _entity(one: Spending, limits: Limits) -> tuple[Any, ...]:
+    words, lifetime = given(one.spent, limits), (one.lifetime_releases, one.lifetime_epsilon)
     return (one.tag, one.spent["releases"], words, one.share, one.window_ends, *lifetime)
 
 

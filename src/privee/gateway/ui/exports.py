@@ -32,9 +32,9 @@ async def export(request: Request, reader: Reader, name: str) -> Response:
     first = await anext(pieces, list[tuple[Any, ...]]())
 
     async def written() -> AsyncIterator[bytes]:
-        yield csv_text(found.columns, first, header=True)
+        yield await service.read(csv_text, found.columns, first, True)
         async for rows in pieces:
-            yield csv_text(found.columns, rows, header=False)
+            yield await service.read(csv_text, found.columns, rows)
 
     file = file_name(service.model.name, name, service.ledger.now())
     headers = {"content-disposition": f'attachment; filename="{file}"'}
