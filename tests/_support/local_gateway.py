@@ -25,9 +25,9 @@ HERE = {"sec-fetch-site": "same-origin"}
 class Local:
     """A gateway in this process, with a ledger of its own; parties do not exist unless addresses are given."""
 
-    def __init__(self, folder: Path, place: Path, **settings) -> None:
+    def __init__(self, folder: Path, place: Path, *, url: str = "", **settings) -> None:
         self.file, key = place / "ledger.db", folder / "ledger.key"
-        url = f"sqlite:///{self.file}"
+        url = url or f"sqlite:///{self.file}"
         Ledger.create(url, key.read_bytes())
         given = {"defense": defense("privee-u:rho=0.1"), "releases": 2, "deadline": 0.5} | settings
         given = {"parties": {"active": "127.0.0.1:1", "passive-1": "127.0.0.1:2"}} | given

@@ -48,7 +48,9 @@ def test_init_makes_a_private_key_and_a_ledger(privee, good, told, tmp_path):
     assert len(key) == 32
     assert told("ledger", "init") == {"url": "sqlite:///ledger.db", "key": "ledger.key", "new_key": False}
     assert Path("ledger.key").read_bytes() == key
-    assert told("ledger", "show") == {"entities": 0, "releases": 0, "refusals": 0, "charged": 0}
+    assert told("ledger", "show") == dict.fromkeys(
+        ("entities", "releases", "refusals", "charged", "released_entities"), 0
+    )
 
 
 def test_init_never_makes_a_second_key_for_a_ledger(privee, good):
@@ -111,8 +113,10 @@ def test_show_one_entity_without_naming_it(privee, good, told):
     found = told("ledger", "show", "--entity", ENTITY)
     assert (found["releases"], found["lifetime_releases"], found["lifetime_epsilon"]) == (3, 3, 1.5)
     assert told("ledger", "show", "--entity", "another")["releases"] == 0
-    assert told("ledger", "show") == {"entities": 1, "releases": 3, "refusals": 0, "charged": 3}
-    assert "3 requests were released, 0 refused" in good("ledger", "show")
+    totals = {"entities": 1, "releases": 3, "refusals": 0, "charged": 3, "released_entities": 3}
+    assert told("ledger", "show") == totals
+    out = good("ledger", "show")
+    assert out == "3 requests answered, 0 requests refused\n3 releases of 1 entity, 3 of them charged\n"
     code, _, err = privee("ledger", "show", "--entity", "-", given="")
     assert (code, err) == (2, "privee: give the entity's id, or - and the id on standard input\n")
 
@@ -242,7 +246,7 @@ def test_a_loss_is_told_and_accepted(privee, good, told):
     assert "lost counts, about 3 charges" in err
     code, out, err = privee("ledger", "show")  # reading goes on, with a note
     assert (code, err.startswith("Note: the ledger has lost counts")) == (0, True)
-    assert "1 entities were asked about" in out
+    assert "1 release of 1 entity, 1 of them charged" in out
     assert privee("ledger", "accept-loss")[0] == 2
     assert good("ledger", "accept-loss", "--spend-all", "--reason", "copy put back").startswith("Accepted and logged")
     entry = told("ledger", "log")[-1]

@@ -23,6 +23,24 @@ def parts():
 """
 
 
+LABELLED = """
+import numpy as np
+from scipy.special import softmax
+
+rng = np.random.default_rng(0)
+X = rng.random((600, 5))
+W = np.array([3.0, -3.0, 2.0, 4.0, -2.0])
+
+def model(a, p):
+    odds = np.hstack([a, p]) @ W - 3
+    return softmax(np.stack([0 * odds, odds], axis=1), axis=1)
+
+def parts():
+    labels = (rng.random(600) < model(X[:, :3], X[:, 3:])[:, 1]).astype(int)
+    return {"model": model, "active_columns": X[:, :3], "passive_columns": X[:, 3:], "labels": labels}
+"""
+
+
 # The command
 
 
@@ -67,6 +85,23 @@ def test_the_command_for_ones_own_model(tmp_path):
     assert "20 records and 40 auxiliary rows" in told["tried_on"]
 
 
+def test_the_order_of_records(tmp_path):
+    (tmp_path / "mine.py").write_text(LABELLED)
+    asked = ("recommend", "--entry", "mine:parts", "--records", 20, "--auxiliary", 40, "--jobs", 1)
+    told = json.loads(good(*asked, "--keep", "order-of-records", "--min-auc", 0.7, "--json", cwd=tmp_path))
+    assert told["met"]
+    assert told["wishes"]["min_auc"] == 0.7
+    chosen = told["chosen"]
+    assert chosen["settings"]["name"] == "record-order"
+    assert chosen["figures"]["utility"]["auc"] >= 0.7
+    words = good(*asked, cwd=tmp_path)
+    assert words.startswith("Use: label-only\n")
+    flowing = right_of(13, words.split("Considered, and why not")[0])
+    auc = chosen["figures"]["utility_of_scores"]["auc"]
+    assert f"(scores {auc:.3f})" in flowing
+    assert "--keep order-of-records keeps more: record-order:epsilon=" in flowing
+
+
 def test_wishes_that_cannot_be_met_are_no_error(tmp_path):
     words = good("recommend", "-k", 10, "--max-moved", 0.001, cwd=tmp_path)
     assert words.startswith("Nearest: ordered-dp:epsilon=64\nnot met")
@@ -80,6 +115,7 @@ def test_wishes_that_cannot_be_met_are_no_error(tmp_path):
         ((), "say what to attack: a run folder"),
         (("--classes", 10, "--entry", "mine:parts"), "give a model or --classes, not both"),
         (("--classes", 10, "--max-moved", -1), "max_moved must be a number above 0, got -1"),
+        (("--classes", 2, "--min-auc", 0.7), "min_auc needs labels, and synthetic scores have none"),
     ],
 )
 def test_bad_input_gets_one_clear_line(tmp_path, arguments, says):

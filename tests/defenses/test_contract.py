@@ -22,6 +22,8 @@ VARIED = [  # settings worth a look of their own
     privee.OrderedDP(8.0),
     privee.OrderedDP(0.5, spend="all"),
     privee.OrderedDP(8.0, keep_top=2, prior=(4.0, 1.0), tail=0.7),
+    privee.RecordOrder(4.0),
+    privee.RecordOrder(0.5, positive=1),
     OrderPreservingEncryption(),
     OrderPreservingEncryption(plaintext_bits=12, ciphertext_bits=20, seed=3),
     FrequencyHidingEncryption(),

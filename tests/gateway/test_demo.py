@@ -17,7 +17,7 @@ def test_demo_in_one_command_until_it_is_told_to_stop(how, code, tmp_path):
     command = [sys.executable, "-m", "privee", "gateway", "demo", "--port", "0", "--folder", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as demo:  # noqa: S603
         lines = iter(demo.stdout.readline, "")
-        next(line for line in lines if "A release for the entities 17 and 42" in line)
+        next(line for line in lines if "Releases for the entities 17 and 42" in line)
         curl = next(line for line in lines if line.startswith("curl"))
         next(line for line in lines if "Ctrl-C" in line)
         answer = subprocess.run(shlex.split(curl), capture_output=True, text=True, timeout=30, check=True)  # noqa: S603

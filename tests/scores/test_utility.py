@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import privee
-from privee.scores import Utility, majority_of, order_between, utility_of
+from privee.scores import Utility, calibration_error, majority_of, order_between, utility_of
 from privee.scores.utility import ORDER_ROWS
 
 
@@ -64,6 +64,13 @@ def test_by_hand():
     assert found.average_precision == pytest.approx((1 + 2 / 3) / 2)
     assert found.brier == pytest.approx((0.1**2 + 0.4**2 + 0.6**2 + 0.2**2) / 4)
     assert found.calibration_error == pytest.approx((0.1 + abs(2 * 0.4 - 1) + 0.2) / 4)
+
+
+@pytest.mark.parametrize("rows", [7, 100, 101])
+def test_without_ties_the_calibration_error_is_the_usual_one(rows):
+    scores = np.random.default_rng(5).dirichlet(np.ones(3), size=rows)
+    labels = np.arange(rows) % 3
+    assert utility_of(scores, labels).calibration_error == pytest.approx(calibration_error(scores, labels))
 
 
 def test_a_release_that_is_no_probability_is_ordered_by_the_difference():

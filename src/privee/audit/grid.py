@@ -56,6 +56,7 @@ class Grid:
         attackers: "naive", "adaptive" or both.
         pictures: keep reconstructions of a few records for the report (they show true private columns).
         curves: measure what repeated queries of PRIVEE-U give away.
+        own_columns: measure what the attacker's own columns alone are worth for the task.
     """
 
     defenses: tuple[str, ...] = dataclasses.field(default_factory=default_defenses)
@@ -69,6 +70,7 @@ class Grid:
     attackers: tuple[str, ...] = ("naive", "adaptive")
     pictures: bool = True
     curves: bool = True
+    own_columns: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run, and write every spec in its one short form."""
@@ -119,7 +121,9 @@ def run_grid(
     found = _run(tasks, folder, jobs, engine, progress)
     many = {study.subject: study.sample for study in studies if study.by_column}
     few = {(study.subject, study.seed): study.sample for study in studies if not study.by_column}
-    infos = tuple(subject.info(few[subject.name, first], many[subject.name]) for subject in subjects)
+    infos = tuple(
+        subject.info(few[subject.name, first], many[subject.name], own_columns=grid.own_columns) for subject in subjects
+    )
     guesses = [
         guess_findings(s.subject, s.sample, s.guesses, s.seed, keep_shown=grid.pictures and s.seed == first)
         for s in studies

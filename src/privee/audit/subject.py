@@ -100,7 +100,7 @@ class Subject:
         one_pool = np.array_equal(self.targets, self.auxiliary)
         return _some(self.targets, min(records, len(self.targets) // 2) if one_pool else records, seed, "targets")
 
-    def info(self, sample: Sample, many: Sample) -> SubjectInfo:
+    def info(self, sample: Sample, many: Sample, *, own_columns: bool = True) -> SubjectInfo:
         """For tables and reports; what the model is worth is measured on many records."""
         labels = many.labels
         return SubjectInfo(
@@ -118,7 +118,7 @@ class Subject:
             column_records=len(many.own),
             column_auxiliary_rows=0 if many.auxiliary is None else len(many.auxiliary),
             utility=many.utility(many.scores),
-            own_columns=self._own_columns(many),
+            own_columns=self._own_columns(many) if own_columns else None,
             majority=None if labels is None else majority_of(labels[labels >= 0], self.model.n_classes),
             fingerprints={"data": _digest(self.columns), "model (its scores)": _digest(many.scores)},
             picture=self._picture(sample),

@@ -70,6 +70,9 @@ def serve(
     unknown: Annotated[
         str, typer.Option(help="Most ids without a joint record that one key may ask about.")
     ] = "5000/day",
+    audit: Annotated[
+        Path | None, typer.Option(help="For the dashboard: what `privee audit` wrote, its folder or report.html.")
+    ] = None,
     ready_file: Annotated[Path | None, typer.Option(help="Written when ready: JSON with url and pid.")] = None,
 ) -> None:
     """Answer predictions with releases, each counted in the ledger before it leaves.
@@ -99,6 +102,7 @@ def serve(
         max_body=max_body,
         max_entities=max_entities,
         unknown=unknown,
+        audit=audit,
     )
     work(settings, ready_file=ready_file, announce=lambda url: err.print(f"privee gateway on {url}"))
 
@@ -145,9 +149,9 @@ def _show_release(url: str, key: str) -> None:
 
     with Client(url, key) as client:
         release = client.infer(["17", "42"])
-    out.print(f"\n[bold]A release for the entities 17 and 42[/bold] ({release.defense}):")
+    out.print(f"\n[bold]Releases for the entities 17 and 42[/bold] ({release.defense}):")
     out.print("\n".join("  " + " ".join(f"{value:.3f}" for value in row) for row in release), highlight=False)
-    out.print(f"Each can be asked about {release.remaining} more times.\n")
+    out.print(f"Each can give at least {release.remaining} more.\n")
 
 
 def _show_how_to_ask(url: str, keys: dict[str, str]) -> None:

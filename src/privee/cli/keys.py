@@ -15,7 +15,7 @@ app = typer.Typer(help="API keys: who may ask the gateway.", no_args_is_help=Tru
 DAY = 86_400
 _WIDTHS = {"rate": 10, "quotas": 8, "state": 8}
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="The key's id; see `privee keys list`.")]
-Releases = Annotated[str | None, typer.Option(help="Most charges, such as 1000/day, or none.")]
+Releases = Annotated[str | None, typer.Option(help="Most releases charged, such as 1000/day, or none.")]
 Entities = Annotated[str | None, typer.Option(help="Most different entities, such as 500/day, or none.")]
 Share = Annotated[str | None, typer.Option(help="Most of any entity's budget, above 0 to 1, or none.")]
 

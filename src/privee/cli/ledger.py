@@ -101,10 +101,12 @@ def show(
     entity: Annotated[str | None, typer.Option(help="Of one entity: its id; - reads it from standard input.")] = None,
     as_json: Json = False,
 ) -> None:
-    """What was given away, in total or by one entity.
+    """What was given away, in total or by one entity. A request is about one entity or many, a release about one.
 
     Example: `privee ledger show --entity - < id.txt`
     """
+    from privee.gateway.numbers_as_text import counted
+
     with opened(url, key, lossy=True) as ledger:
         if entity is not None:
             _show_entity(ledger.spent(_id(entity)), as_json)
@@ -113,8 +115,9 @@ def show(
     if as_json:
         print_json(found)
         return
-    tell(f"{found['entities']:,} entities were asked about, and charged {found['charged']:,} times")
-    tell(f"{found['releases']:,} requests were released, {found['refusals']:,} refused")
+    tell(f"{counted(found['releases'], 'request')} answered, {counted(found['refusals'], 'request')} refused")
+    given = f"{counted(found['released_entities'], 'release')} of {counted(found['entities'], 'entity', 'entities')}"
+    tell(f"{given}, {found['charged']:,} of them charged")
 
 
 @app.command()

@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from privee.cli.audit import column_words
 from privee.cli.model_options import MODEL_NAMES, chosen_subject
 from privee.cli.output import out, print_json, progress_bar
 from privee.data.partition import How
@@ -27,7 +28,11 @@ def recommend(
         int | None, typer.Option("--classes", "-k", help="Instead of a model: how many classes it has.")
     ] = None,
     keep: Annotated[
-        str, typer.Option(help="What must stay exact: ranking, top-K such as top-3, or class.")
+        str,
+        typer.Option(
+            help="What must stay exact: ranking, top-K such as top-3, or class; or order-of-records, as far as epsilon "
+            "allows."
+        ),
     ] = "ranking",
     calibrated_top: Annotated[
         bool, typer.Option("--calibrated-top", help="The released top score must mean what the model's means.")
@@ -40,6 +45,9 @@ def recommend(
     max_moved: Annotated[
         float | None, typer.Option(help="Largest mean L1 distance between scores and release.")
     ] = None,
+    min_auc: Annotated[
+        float | None, typer.Option(help="Smallest AUC of the release for the label; needs labels.")
+    ] = None,
     dataset: Annotated[str | None, typer.Option(help="Train a model on this dataset and attack it.")] = None,
     model: Annotated[str, typer.Option(help=f"With --dataset: {MODEL_NAMES}.")] = "logistic",
     entry: Annotated[str | None, typer.Option(help="Your own model: module:function returning its parts.")] = None,
@@ -47,8 +55,12 @@ def recommend(
     fraction: Annotated[float | None, typer.Option(help="Share of the columns the attacker holds.")] = None,
     split: Annotated[How | None, typer.Option(help="With --dataset: how columns are dealt out.")] = None,
     seeds: Annotated[int, typer.Option(help="Repetitions of the attacks; 3 for intervals.")] = 1,
-    records: Annotated[int, typer.Option(help="Records attacked at a time.")] = 200,
-    auxiliary: Annotated[int, typer.Option(min=0, help="Rows the attacker knows in full.")] = 500,
+    records: Annotated[
+        int | None, typer.Option(min=1, help="Records attacked at a time; 200, and 3,000 column by column.")
+    ] = None,
+    auxiliary: Annotated[
+        int | None, typer.Option(min=0, help="Rows the attacker knows in full; 500, and 3,000 column by column.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="With --dataset: for training and for dealing out columns.")] = 0,
     jobs: Annotated[int | None, typer.Option(min=1, help="How many attacks at once; all cores by default.")] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Folder with dataset files.")] = None,
@@ -70,6 +82,7 @@ def recommend(
         formal=formal,
         epsilon=epsilon,
         max_moved=max_moved,
+        min_auc=min_auc,
     )
     effort = Effort(seeds=seeds, records=records, auxiliary_rows=auxiliary, jobs=jobs)
     if classes is not None:
@@ -154,9 +167,12 @@ def _short(option: RankedOption) -> str:
 
     moved, attacked = option.figures, option.attacked
     words = f"moved {short_number(moved.mean_l1_moved)} (L1), top score off by {short_number(moved.top_score_error)}"
+    words += f"; order between records {moved.order_between:.2f}"
+    if moved.auc is not None and moved.auc_of_scores is not None:
+        words += f", AUC {moved.auc:.3f} (scores {moved.auc_of_scores:.3f})"
     if attacked is None:
         return words
-    share = attacked.attainable_protection
-    attainable = "" if share is None else f", {share:.0%} of attainable protection"
-    error = short_number(attacked.headline.error.mean)
-    return f"{words}; attack error {error}, {attacked.guess_normalised:.0%} of a guess's{attainable}"
+    mean = f"mean over columns {attacked.guess_normalised:.0%} of a guess's error"
+    if attacked.worst is None:
+        return f"{words}; {attacked.grade}: {mean}"
+    return f"{words}; {attacked.grade}: {attacked.worst.remaining:.0%} left of {column_words(attacked.worst)}; {mean}"

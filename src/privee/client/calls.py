@@ -76,7 +76,7 @@ def query(entities: Entities, columns: ArrayLike | None = None) -> InferQuery:
 
 
 def infer(model: str, asked: InferQuery) -> Call[Release]:
-    """Ask for a release."""
+    """Ask for releases."""
 
     def read(answer: Any) -> Release:
         release = replies.read_release(answer, asked.count)

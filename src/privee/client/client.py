@@ -53,7 +53,7 @@ class Client:
         self.keys = Keys(self)
 
     def infer(self, entities: calls.Entities, columns: ArrayLike | None = None) -> Release:
-        """A release for these entities: (n, K), or (K,) for a single one. All are counted, or none.
+        """Releases for these entities, one each: (n, K), or (K,) for a single one. All are counted, or none.
 
         Args:
             entities: ids as text or whole numbers; an iterable of them, or one alone.
@@ -70,7 +70,7 @@ class Client:
         return self._run(self._session.infer(entities, columns))
 
     def price(self, entities: calls.Entities) -> Quote:
-        """What a release for these entities would cost now; costs nothing itself."""
+        """What releases for these entities would cost now; costs nothing itself."""
         return self._run(self._session.price(entities))
 
     def ready(self) -> bool:
@@ -86,7 +86,11 @@ class Client:
         return self._run(self._session.plain(calls.spent(entity)))
 
     def totals(self) -> dict[str, Any]:
-        """Entities, releases and refusals so far, and what each entity is allowed (auditors)."""
+        """What was asked so far, and what each entity is allowed (auditors).
+
+        `releases` and `refusals` are requests that were answered and refused; `released_entities` are the releases in
+        them, one for each entity of each request, and `charged` those that were charged.
+        """
         return self._run(self._session.plain(calls.totals()))
 
     def chain(self) -> dict[str, Any]:

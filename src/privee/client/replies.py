@@ -84,7 +84,7 @@ def unreadable(effect: str, request_id: str, status: int) -> GatewayUnavailable:
 
 
 def read_release(answer: Any, count: int) -> Release:
-    """The release for `count` entities; ValueError and its like if it is none."""
+    """The releases for `count` entities; ValueError and its like if these are none."""
     tensor = next(output for output in answer["outputs"] if output["name"] == "release")
     rows, classes = tensor["shape"]
     values = np.array(tensor["data"], dtype=np.float64)  # JSON carries doubles exactly: shortest digits, read back
@@ -149,15 +149,16 @@ def _one_line(words: object) -> str:
 
 
 class Release(np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
-    """A release as an array (n, K), or (K,) for one entity, with what the gateway said about it.
+    """Releases as an array (n, K), one row per entity, or (K,) for one alone; with what the gateway said about them.
 
     Slices and copies keep what was said; results of arithmetic are plain arrays, for they are no release any more.
 
     Attributes:
-        release_id: under which the ledger has it.
-        remaining: releases left to the entity with the fewest, None where nothing limits them.
-        charged: entities that were charged; fewer than asked about where draws are repeatable.
-        defense: how the release was made, such as "ordered-dp:epsilon=1.0".
+        release_id: under which the ledger has the request.
+        remaining: one number, the fewest left to any entity asked about: each can give at least so many more, while
+            nobody else asks; None where nothing limits them.
+        charged: releases that were charged; fewer than entities where draws are repeatable.
+        defense: how they were made, such as "ordered-dp:epsilon=1.0".
         model_version: changes with any role's weights.
         classes: names of the columns, if `model()` was called before on the same version; else None.
     """
@@ -190,8 +191,9 @@ class Quote:
 
     Attributes:
         allowed: whether it would be answered.
-        asked, spent, limit: of the entity that has the least left.
-        remaining: releases left to it, None where nothing limits them.
+        asked, spent, limit: of the entity that has spent most.
+        remaining: one number, the fewest releases left to any of the entities before this query; None where nothing
+            limits them.
         positions: which of the entities do not allow it, as indices.
     """
 

@@ -30,7 +30,7 @@ class ClientSession:
             raise SettingError(f"retries must be 0 to {MOST_RETRIES}")
 
     def infer(self, entities: calls.Entities, columns: ArrayLike | None) -> Plan[Release]:
-        """A release, with the names of its columns where they are known."""
+        """Releases, with the names of their columns where they are known."""
         asked = calls.query(entities, columns)
         name = yield from self._name()
         release = yield from exchange(calls.infer(name, asked), self.retries)

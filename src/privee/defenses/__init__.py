@@ -11,6 +11,7 @@ from privee.defenses.ordered_dp import OrderedDP
 from privee.defenses.privee_u import PriveeU
 from privee.defenses.privee_u_plus import PriveeUPlus
 from privee.defenses.ranking_only import RankingOnly
+from privee.defenses.record_order import RecordOrder
 from privee.defenses.registry import defense, known_defenses, register
 from privee.defenses.repeatable import Repeatable
 from privee.defenses.rounding import Rounding
@@ -28,6 +29,7 @@ __all__ = [
     "PriveeU",
     "PriveeUPlus",
     "RankingOnly",
+    "RecordOrder",
     "Repeatable",
     "Rounding",
     "Temperature",

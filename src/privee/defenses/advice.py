@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Literal
 
-Kept = Literal["class", "top", "ranking"]
-"""What may have to stay exact: the predicted class, the order of some leading classes, or the whole ranking."""
+Kept = Literal["class", "top", "ranking", "records"]
+"""What may have to stay: exactly the predicted class, the order of some leading classes, or the whole ranking; or, as
+far as epsilon allows, the order between records."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -15,12 +16,12 @@ class Advice:
     """What is said of a defense where one is to be chosen; one that says nothing is not mentioned.
 
     Attributes:
-        keeps: what it can be asked to keep exact while showing no more of the order than that.
+        keeps: what it can be asked to keep while showing no more of the order than that.
         meaningful: do its released numbers mean something beyond their order? Then its strength is an epsilon, and
             `Defense.within` makes it for one.
         wins: why it is the answer where the order alone was asked for; one without it is never chosen.
-        loses: why it lost to another, in one sentence or by what must stay exact; "{kept}" becomes the share of records
-            that keep their ranking.
+        loses: why it lost to another, in one sentence or by what must be kept; "{kept}" becomes the share of records
+            that keep their ranking, "{between}" Kendall's tau between the scores and the release.
         formal_only: mentioned only where a formal guarantee was asked for.
         unprotective: why it protects nothing, however it is set; it is then named with what was found against it.
         learns: which of its settings `fitted` learns from public scores.
@@ -37,5 +38,5 @@ class Advice:
     note: str = ""
 
     def why_lost(self, kept: Kept) -> str:
-        """Why it lost where this must stay exact; empty where it is not worth a mention."""
+        """Why it lost where this must be kept; empty where it is not worth a mention."""
         return self.loses if isinstance(self.loses, str) else self.loses.get(kept, "")

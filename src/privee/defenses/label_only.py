@@ -32,6 +32,7 @@ class LabelOnly(Defense):
             "class": "hides more (epsilon 0), but its scores are 0 and 1 and mean nothing",
             "top": "keeps the predicted class alone, not the order that was asked for",
             "ranking": "keeps the predicted class alone, not the ranking",
+            "records": "tells records of one predicted class apart in nothing (Kendall's tau {between})",
         },
     )
 

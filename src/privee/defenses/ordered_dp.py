@@ -22,6 +22,7 @@ from privee.scores.forms import Floats
 Array = NDArray[np.float64]
 SMALLEST_EPSILON = 1e-3
 TINY = float(np.finfo(np.float64).tiny)
+UNASKED = "its scores mean something, at a cost in epsilon; nothing in the wishes asks for that"
 WEAK = 16.0
 """From here on, epsilon by itself promises little."""
 
@@ -55,7 +56,12 @@ class OrderedDP(Defense):
         meaningful=True,
         wins="shows the order of the leading classes and nothing of the others'; the smallest epsilon tried is "
         "enough where scores need not mean anything",
-        loses="its scores mean something, at a cost in epsilon; nothing in the wishes asks for that",
+        loses={
+            "class": UNASKED,
+            "top": UNASKED,
+            "ranking": UNASKED,
+            "records": "shows the predicted class as it is: its epsilon covers only what is left beside that",
+        },
         learns="tail and prior",
     )
 

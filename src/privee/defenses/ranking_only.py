@@ -39,6 +39,7 @@ class RankingOnly(Defense):
             "class": "gives the whole ranking away, and the predicted class was asked for",
             "top": "gives the whole ranking away, and the leading classes were asked for",
             "ranking": "hides more (epsilon 0), but its scores are drawn at random and mean nothing",
+            "records": "keeps the order of classes within a record, not that between records (Kendall's tau {between})",
         },
         note="Use the order alone: the numbers in the release are drawn at random.",
     )

@@ -1,4 +1,4 @@
-"""One request from entities to a release: price, embeddings, scores, release, count. Nothing leaves uncounted."""
+"""One request from entities to their releases: price, embeddings, scores, releases, count. Nothing leaves uncounted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Query:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Answer:
-    """What leaves: the release, with the least number of releases that remain to any of its entities."""
+    """What leaves: a release for each entity, and the fewest that remain to any of them; None is no limit."""
 
     release: Floats
     release_id: str

@@ -14,6 +14,7 @@ import torch
 from privee.defenses import Repeatable
 from privee.defenses.secret_keys import read_key
 from privee.errors import SettingError
+from privee.gateway.audit_report import AuditReport, read_audit
 from privee.gateway.budget.price import Price
 from privee.gateway.channel.party_channel import PartyChannel, PartyHealth, PartyTimeouts
 from privee.gateway.coordinator_model import CoordinatorModel, load_coordinator_model
@@ -62,8 +63,15 @@ class Health:
 class Service:
     """Opened by `open_service`; `start` and `close` belong to the event loop that serves it."""
 
-    def __init__(self, settings: GatewaySettings, model: CoordinatorModel, ledger: Ledger, key: bytes) -> None:
-        self.settings, self.model, self.ledger = settings, model, ledger
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        model: CoordinatorModel,
+        ledger: Ledger,
+        key: bytes,
+        audit: AuditReport | None = None,
+    ) -> None:
+        self.settings, self.model, self.ledger, self.audit = settings, model, ledger, audit
         self.keys = KeyStore(ledger.engine, ledger.chain_key, ledger.now)
         self._chain = Chain(ledger.engine, ledger.chain_key)
         self._tls = None if settings.certs is None else TlsFiles.from_folder(settings.certs / "coordinator")
@@ -160,6 +168,10 @@ class Service:
         """The latest administrative acts."""
         return [entry.as_dict() for entry in self._chain.entries(last)]
 
+    def acts_before(self, seq: int, count: int) -> list[dict[str, Any]]:
+        """Administrative acts with smaller numbers, the newest first."""
+        return [entry.as_dict() for entry in self._chain.entries_before(seq, count)]
+
     def _ledger_up(self) -> bool:
         try:
             self.ledger.ping()
@@ -178,6 +190,7 @@ def open_service(settings: GatewaySettings) -> Service:
     strange = [name for name in settings.parties if name not in model.parties]
     if strange:
         raise SettingError(f"this model has no party {strange[0]!r}; its parties are {', '.join(model.parties)}")
+    audit = None if settings.audit is None else read_audit(settings.audit)
     key = read_key(settings.ledger_key)
     limits = limits_for(settings.defense, len(model.classes), window=settings.window, **settings.budget)
-    return Service(settings, model, Ledger.open(settings.ledger_url, key, limits=limits), key)
+    return Service(settings, model, Ledger.open(settings.ledger_url, key, limits=limits), key, audit)

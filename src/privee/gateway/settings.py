@@ -45,6 +45,7 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
         max_body: largest request in bytes.
         max_entities: most entities in one request.
         unknown: how many ids without a joint record one key may ask about, per time.
+        audit: what `privee audit` wrote about this model, for auditors to look at: its folder, or its report.html.
     """
 
     run: Path
@@ -64,6 +65,7 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
     max_body: int = 4 * MIB
     max_entities: int = 4096
     unknown: str = "5000/day"
+    audit: Path | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.deadline <= 600:

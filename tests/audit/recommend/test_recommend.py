@@ -5,8 +5,8 @@ import pytest
 
 import privee
 from privee.audit.recommend import Effort, Wishes, candidates, recommend
-from privee.audit.recommend.choice import TOP_GAP, TOP_SHARE
 from privee.audit.recommend.evidence import synthetic_ground
+from privee.audit.recommend.limits import TOP_GAP, TOP_SHARE
 from privee.audit.recommend.rules import EPSILONS
 from privee.errors import PriveeError
 from tests._support.scores import softmax_rows
@@ -147,7 +147,7 @@ def test_something_safer_within_the_limits_is_pointed_out():
 @pytest.mark.parametrize(
     ("wishes", "says"),
     [
-        ({"keep": "top-0"}, "keep must be ranking, class, or top-K such as top-3, got 'top-0'"),
+        ({"keep": "top-0"}, "keep must be ranking, class, order-of-records, or top-K such as top-3, got 'top-0'"),
         ({"keep": "top-x"}, "keep must be"),
         ({"keep": "top-11"}, "top-11 asks for more classes than there are (10)"),
         ({"epsilon": 0}, "epsilon must be a number above 0, got 0"),

@@ -1,5 +1,6 @@
 """The ledger's count: charges, refusals, windows, resets, and what auditors read."""
 
+import dataclasses
 import json
 
 import pytest
@@ -218,10 +219,13 @@ def test_what_auditors_read(url, open_ledger):
     assert [one.tag for one in found] == [ledger.spent(name).tag for name in "cab"]
     assert found[0].spent == {"releases": 1, "epsilon": 7.0}
     assert found[0].window_ends == 1_000_002_000
-    assert ledger.activity(0, 60) == [(999_999_960, 1, 0), (1_000_000_980, 2, 0), (1_000_001_040, 0, 2)]
-    assert ledger.activity(1_000_001_001, 3600) == [(999_997_200 + 3600, 0, 2)]
-    totals = ledger.totals()
-    assert (totals.entities, totals.releases, totals.refusals, totals.charged) == (4, 3, 2, 6)
+    assert dataclasses.asdict(ledger.totals()) == {
+        "entities": 4,
+        "releases": 3,  # requests that were answered
+        "refusals": 2,
+        "charged": 6,
+        "released_entities": 6,
+    }
     assert open_ledger(url, Limits()).near_limit(3) == []
 
 

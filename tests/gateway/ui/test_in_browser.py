@@ -86,8 +86,10 @@ def same_shape(found, example) -> bool:
 class Window:
     """A browser's window, and everything its pages complained about or asked for."""
 
-    def __init__(self, browser, *, width: int = 1280, scheme: str = "light") -> None:
-        self.context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    def __init__(self, browser, *, width: int = 1280, scheme: str = "light", script: bool = True) -> None:
+        self.context = browser.new_context(
+            viewport={"width": width, "height": 800}, color_scheme=scheme, java_script_enabled=script
+        )
         self.page = self.context.new_page()
         self.complaints: list[str] = []
         self.requests: list[str] = []
@@ -130,6 +132,8 @@ def test_by_keyboard_alone_numbers_change_after_a_real_inference(world, browser)
     with Window(browser) as window, world.client() as consumer:
         window.page.goto(f"{world.url}/ui")
         assert window.page.url == f"{world.url}/ui/login"
+        window.page.goto(world.url)
+        assert window.page.url == f"{world.url}/ui/login"
         window.page.wait_for_function("document.activeElement.id === 'key'")
         window.page.keyboard.type(world.key("auditor"))
         assert window.page.input_value("#key") == world.key("auditor")
@@ -141,9 +145,10 @@ def test_by_keyboard_alone_numbers_change_after_a_real_inference(world, browser)
         assert [infer(consumer, "1001").status_code for _ in range(5)] == [200, 200, 200, 429, 429]
         window.page.reload()
         after = counts(window)
-        assert after == (before[0] + 3, before[1] + 2, before[2] + 1)
+        assert after == (before[0] + 3, before[1] + 2, before[2] + 3, before[3] + 1)
         assert "epsilon 3 of 3 100 %" in window.shown
-        assert f"In the last 24 hours: {after[0]} releases and {after[1]} refusals." in window.shown
+        words = f"in the last 24 hours: {after[0]} answered with {after[2]} releases, {after[1]} refused."
+        assert f"{after[0] + after[1]} requests {words}" in window.shown
 
         window.page.keyboard.press("Tab")
         assert window.focused == "Skip to the content"
@@ -172,8 +177,8 @@ def test_by_keyboard_alone_numbers_change_after_a_real_inference(world, browser)
 
 
 def counts(window: Window) -> tuple[int, ...]:
-    """Releases, refusals and entities as the page has them."""
-    return tuple(int(part.replace(",", "")) for part in window.page.locator(".facts dd").all_inner_texts()[:3])
+    """Requests answered and refused, releases and entities as the page has them."""
+    return tuple(int(part.replace(",", "")) for part in window.page.locator(".facts dd").all_inner_texts()[:4])
 
 
 def test_a_party_that_hangs_is_named(world, browser):
@@ -200,6 +205,39 @@ def sign_in(window: Window, world) -> None:
     assert window.page.url == f"{world.url}/ui"
 
 
+def test_filters_and_files_work_without_script(world, browser, tmp_path):
+    consumer = world.key("consumer").split("_")[1]
+    with world.client() as client:
+        infer(client, "1003", "1004")
+    with Window(browser, script=False) as window:
+        page = window.page
+        sign_in(window, world)
+        page.select_option("#consumer", consumer)
+        page.select_option("#outcome", "released")
+        page.fill("#from", "2026-01-01")
+        page.click(".filter button")
+        assert page.url == f"{world.url}/ui?from=2026-01-01&to=&consumer={consumer}&outcome=released#requests"
+        assert page.input_value("#from") == "2026-01-01"
+        assert page.locator("#consumers ~ .scroll tbody tr").count() == 1
+        assert set(page.locator(".requests tbody td:nth-child(3)").all_inner_texts()) == {"answered"}
+        page.click("text=7 days")
+        assert page.url == f"{world.url}/ui?range=7d&consumer={consumer}&outcome=released#requests"
+        page.click("#consumers ~ .scroll tbody a")
+        assert page.url == f"{world.url}/ui/consumers/{consumer}?range=7d&outcome=released"
+        rows = page.locator(".requests tbody tr").all_inner_texts()
+        assert any("answered\t2\t2\t2" in row for row in rows)
+        with page.expect_download() as download:
+            page.click(".requests >> xpath=.. >> xpath=following-sibling::p[1] >> text=This table as CSV")
+        assert re.fullmatch(r"digits-requests-\d{4}-\d{2}-\d{2}\.csv", download.value.suggested_filename)
+        download.value.save_as(tmp_path / "requests.csv")
+        lines = (tmp_path / "requests.csv").read_text().splitlines()
+        assert lines[0] == '"time","consumer","name","outcome","entities","releases","charged","id"'
+        assert all(f'"{consumer}","demo","released"' in line for line in lines[1:])
+        page.go_back()
+        page.click("text=Show all")
+        assert page.url == f"{world.url}/ui?range=7d#requests"
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [320, 1280])
 def test_pages_fit_and_can_be_read(world, browser, tmp_path, width, scheme):
@@ -209,7 +247,8 @@ def test_pages_fit_and_can_be_read(world, browser, tmp_path, width, scheme):
         window.page.goto(f"{world.url}/ui/login")
         problems = {"login": window.page.evaluate(PROBLEMS)}
         sign_in(window, world)
-        for path in ("/ui?range=7d", "/docs"):
+        consumer = world.key("consumer").split("_")[1]
+        for path in ("/ui?range=7d", f"/ui/consumers/{consumer}?from=2020-01-01", "/docs"):
             window.page.goto(world.url + path)
             window.page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
             problems[path] = window.page.evaluate(PROBLEMS)

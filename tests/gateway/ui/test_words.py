@@ -1,5 +1,6 @@
 """Words and numbers of the dashboard: what is allowed, what was given, and the timeline."""
 
+import datetime
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,11 @@ from privee.defenses import defense
 from privee.gateway.budget.corollary import Corollary
 from privee.gateway.budget.price import UNIT, Price
 from privee.gateway.ledger.limits import Limits
+from privee.gateway.ledger.use import Use
 from privee.gateway.service import Health
 from privee.gateway.settings import GatewaySettings
 from privee.gateway.ui.overview import allowance, given, status_words
-from privee.gateway.ui.timeline import RANGES, beginning, timeline
+from privee.gateway.ui.timeline import MOST_DAYS, MOST_STEPS, RANGES, of_days, timeline, up_to_now
 from tests._support.ledger_cases import allow
 
 
@@ -52,14 +54,31 @@ def test_the_status_names_who_is_to_blame():
 
 
 def test_the_timeline_has_no_gaps_and_shows_every_request():
-    shown, now = RANGES["24h"], 1_700_000_000
-    start = beginning(shown, now)
-    assert now - 24 * 3600 < start <= now - 23 * 3600
-    found = timeline(shown, now, [(start, 1000, 0), (start + 7200, 2, 1), (start - 3600, 50, 50)])
-    assert [step.start for step in found.steps] == [start + 3600 * hour for hour in range(24)]
-    assert (found.releases, found.refusals, found.most_releases, found.most_refusals) == (1002, 1, 1000, 1)
-    assert found.busiest.releases == 1000
+    span = up_to_now(RANGES["24h"], 1_700_000_000)
+    assert 1_700_000_000 - 24 * 3600 < span.since <= 1_700_000_000 - 23 * 3600
+    assert [*span.starts] == [span.since + 3600 * hour for hour in range(24)]
+    uses = [Use(1000, 0, 4000, 4000), Use(), Use(2, 1, 2, 2), *[Use()] * 21]
+    found = timeline(span, uses)
+    assert (found.total, found.most_answered, found.most_refused) == (Use(1002, 1, 4002, 4002), 1000, 1)
+    assert found.busiest.use.requests == 1000
     tallest, small = found.bars[0], found.bars[2]
     assert tallest.up == pytest.approx(found.axis - 2)
     assert small.down == small.up == 1.5  # little, but to be seen
     assert all(found.axis - bar.up >= 0 and found.axis + bar.down <= 100 for bar in found.bars)
+    with pytest.raises(ValueError, match="zip"):
+        timeline(span, uses[1:])
+
+
+@pytest.mark.parametrize(
+    ("days", "step"), [(1, 3600), (2, 3600), (3, 21_600), (12, 21_600), (13, 86_400), (365, 30 * 86_400)]
+)
+def test_a_span_of_days_has_few_steps_and_ends_with_its_last_day(days, step):
+    first = datetime.date(2024, 2, 28)
+    span = of_days(first, first + datetime.timedelta(days - 1))
+    assert (span.step, span.until - span.since) == (step, days * 86_400)
+    assert datetime.datetime.fromtimestamp(span.since, datetime.UTC) == datetime.datetime(
+        2024, 2, 28, tzinfo=datetime.UTC
+    )
+    assert 1 <= len(span.starts) <= MOST_STEPS
+    longest = of_days(first, first + datetime.timedelta(MOST_DAYS - 1))
+    assert len(longest.starts) <= MOST_STEPS

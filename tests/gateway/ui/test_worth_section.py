@@ -54,8 +54,8 @@ def test_names_are_escaped_and_a_model_that_adds_nothing_is_called_so(local):
 def test_a_run_without_it_is_served_without_it(local, folder, tmp_path):
     run = shutil.copytree(World(folder).run, tmp_path / "run")
     assert load_coordinator_model(run).worth == read_worth(run)
-    (run / "utility.json").write_text("{}")
-    with pytest.raises(privee.PriveeError, match=r"utility.json is damaged"):
+    (run / "utility.json").write_text((run / "utility.json").read_text().replace('"auc": 0', '"auc": 1'))
+    with pytest.raises(privee.PriveeError, match=r"utility.json is damaged: its checksum"):
         load_coordinator_model(run)
     (run / "utility.json").unlink()
     local.service.model = load_coordinator_model(run)

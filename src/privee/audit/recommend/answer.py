@@ -8,9 +8,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from privee.audit.exposure import ColumnExposure
 from privee.audit.results import Best
 from privee.defenses.base import check_positive, check_whole
 from privee.errors import PriveeError, SettingError
+from privee.scores import Utility
 from privee.theory import epsilon_per_release
 
 Tried = Literal["measured", "synthetic"]
@@ -27,6 +29,9 @@ class Figures:
         calibration_gap: how far the mean of released top scores is from that of the model's, among records with about
             the same released one.
         ranking_kept: share of records whose ranking is the scores' own.
+        order_between: Kendall's tau between the scores and the release, over records (`privee.scores.order_between`).
+        utility, utility_of_scores: what the release and the scores are worth to whoever knows the labels; None where
+            they are not known. These three are measured on more records than are attacked.
     """
 
     mean_l1_moved: float
@@ -34,6 +39,19 @@ class Figures:
     top_score_error: float
     calibration_gap: float
     ranking_kept: float
+    order_between: float
+    utility: Utility | None = None
+    utility_of_scores: Utility | None = None
+
+    @property
+    def auc(self) -> float | None:
+        """Of the release, for the label."""
+        return None if self.utility is None else self.utility.auc
+
+    @property
+    def auc_of_scores(self) -> float | None:
+        """Of the scores, for the label."""
+        return None if self.utility_of_scores is None else self.utility_of_scores.auc
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -46,6 +64,7 @@ class Attacked:
     attainable_protection: float | None
     grade: str
     verdict: str
+    worst: ColumnExposure | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -103,6 +122,7 @@ class Recommendation:
         return plain
 
 
+KEPT = "ranking|class|order-of-records"
 MOST_CLASSES = 100_000
 MOST_QUERIES = 1_000_000
 
@@ -115,12 +135,14 @@ class Wishes:
     """What must hold of the release.
 
     Attributes:
-        keep: what must stay exact: "ranking", "class" (the predicted one) or "top-3" (the order of the leading three).
+        keep: what must stay exact: "ranking", "class" (the predicted one) or "top-3" (the order of the leading three);
+            with two classes they are one thing. Or, not exactly, "order-of-records": which record has the higher score.
         calibrated_top: the released top score must mean what the model's means, and tell records apart.
         queries: releases per record.
         formal: a formal guarantee over all of them is wanted.
         epsilon: its budget per record, over all releases (8 unless given); implies `formal`.
         max_moved: largest mean L1 distance between scores and release that is accepted.
+        min_auc: smallest AUC of the release for the label that is accepted; needs labels.
 
     Example:
         >>> Wishes(keep="top-3", epsilon=8, queries=4).epsilon_per_release
@@ -133,26 +155,48 @@ class Wishes:
     formal: bool = False
     epsilon: float | None = None
     max_moved: float | None = None
+    min_auc: float | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.keep, str) or not re.fullmatch(r"ranking|class|top-0*[1-9][0-9]{0,8}", self.keep):
-            raise SettingError(f"keep must be ranking, class, or top-K such as top-3, got {self.keep!r}")
+        if not isinstance(self.keep, str) or not re.fullmatch(rf"{KEPT}|top-0*[1-9][0-9]{{0,8}}", self.keep):
+            raise SettingError(
+                f"keep must be ranking, class, order-of-records, or top-K such as top-3, got {self.keep!r}"
+            )
         check_whole(1, MOST_QUERIES, queries=self.queries)
         if self.epsilon is not None:
             check_positive(epsilon=self.epsilon)
             object.__setattr__(self, "formal", True)
         if self.max_moved is not None:
             check_positive(max_moved=self.max_moved)
+        if self.min_auc is not None:
+            check_positive(min_auc=self.min_auc)
+            if not 0.5 < self.min_auc <= 1:
+                raise SettingError(
+                    f"min_auc must lie above 0.5, which no order has, and at most at 1; got {self.min_auc:g}"
+                )
 
     def kept(self, n_classes: int) -> int | None:
-        """How many leading classes keep their order; None for all of them (which all but one settle, too)."""
+        """How many leading classes keep their order; None for all of them (which all but one settle, too).
+
+        Of two classes the first one is all there is to know: their ranking is the predicted class. Where the order
+        between records is to be kept, there is none within a record to speak of.
+        """
         check_whole(2, MOST_CLASSES, classes=n_classes)
-        if self.keep == "ranking":
+        if self.between_records:
             return None
+        if self.keep == "ranking":
+            return 1 if n_classes == 2 else None
         leading = 1 if self.keep == "class" else int(self.keep.removeprefix("top-"))
         if leading > n_classes:
             raise PriveeError(f"{self.keep} asks for more classes than there are ({n_classes})")
+        if n_classes == 2:
+            return 1
         return None if leading > 1 and leading >= n_classes - 1 else leading
+
+    @property
+    def between_records(self) -> bool:
+        """Is it the order between records that must be kept?"""
+        return self.keep == "order-of-records"
 
     @property
     def magnitudes(self) -> bool:

@@ -1,12 +1,9 @@
-"""From wishes to one answer: the safest setting that meets them, or the one that comes nearest.
-
-A wish is met or not by what was found: each is a figure, and the most it may be.
-"""
+"""From wishes to one answer: the safest setting that meets them, or the one that comes nearest."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from privee.audit.recommend import explanation
 from privee.audit.recommend.answer import Attacked, Figures, RankedOption, Recommendation, Wishes
@@ -16,11 +13,11 @@ from privee.audit.recommend.evidence import (
     attack_all,
     figures,
     model_ground,
-    one_number_error,
     synthetic_ground,
 )
+from privee.audit.recommend.limits import enough_order, excess, failures, limits_of
 from privee.audit.recommend.rules import candidates, kind_of, not_protective, others, safest
-from privee.audit.results import short_number
+from privee.audit.recommend.task_kept import TaskKept
 from privee.audit.subject import Subject
 from privee.defenses import Defense
 from privee.errors import PriveeError
@@ -52,9 +49,14 @@ def recommend(
     classes = _classes(n_classes, subject)
     candidates(wishes, classes)  # refuses what makes no sense before anything is tried
     if subject is None:
-        return _Search(wishes, classes, synthetic_ground(classes, learn=wishes.calibrated_top)).answer({})
+        if wishes.min_auc is not None:
+            raise PriveeError("min_auc needs labels, and synthetic scores have none; give a model and labelled records")
+        learn = wishes.calibrated_top or wishes.between_records
+        return _Search(wishes, classes, synthetic_ground(classes, learn=learn)).answer({})
     effort = effort or Effort()
     ground, subject = model_ground(subject, effort)
+    if wishes.min_auc is not None and (ground.utility is None or ground.utility.auc is None):
+        raise PriveeError("min_auc needs labels of two classes or more, and the records have none")
     search = _Search(wishes, classes, ground)
     return search.answer(attack_all(subject, search.specs(), effort, wishes.queries, progress))
 
@@ -79,8 +81,10 @@ class _Search:
         self._ladder = candidates(wishes, classes, ground.public)
         # The first one that meets all limits; if there is none, the nearest.
         self._chosen = min(self._ladder, key=lambda defense: max(1.0, self._excess(defense)))
-        lost = others(wishes, classes, self._chosen, ground.public)
-        self._lost = self._neighbours() | {defense: self._fairly(defense, why) for defense, why in lost.items()}
+        near, lost = self._neighbours(), others(wishes, classes, self._chosen, ground.public)
+        self._lost = near | {
+            defense: self._fairly(defense, why) for defense, why in lost.items() if defense not in near
+        }
         self._refused = not_protective()
 
     def specs(self) -> list[str]:
@@ -90,7 +94,9 @@ class _Search:
     def answer(self, attacked: Mapping[str, Attacked | None]) -> Recommendation:
         """With what attacks got, by defense."""
         unmet = self._unmet()
-        chosen = self._option(self._chosen, explanation.why_chosen(self._chosen, self._wishes, met=not unmet), attacked)
+        enough = enough_order(self._ground)
+        why = explanation.why_chosen(self._chosen, self._wishes, enough, met=not unmet)
+        chosen = self._option(self._chosen, why, attacked)
         return Recommendation(
             wishes=self._wishes,
             n_classes=self._classes,
@@ -108,7 +114,12 @@ class _Search:
             ),
             tried=self._ground.tried,
             tried_on=self._ground.tried_on,
-            notes=explanation.notes(self._chosen, self._wishes, self._ground, attacked=chosen.attacked is not None),
+            notes=(
+                *self._task_lost(),
+                *explanation.notes(
+                    self._chosen, self._wishes, self._classes, self._ground, attacked=chosen.attacked is not None
+                ),
+            ),
         )
 
     def _found(self, defense: Defense) -> Figures:
@@ -128,8 +139,12 @@ class _Search:
 
     def _fairly(self, defense: Defense, why: str) -> str:
         """With figures; something safer that moves scores no more than allowed lost by a rule alone: say so."""
-        why = why.format(kept=f"{self._found(defense).ranking_kept:.0%} of records")
-        least = safest(kind_of(self._wishes.kept(self._classes)), magnitudes=False)
+        found = self._found(defense)
+        why = why.format(kept=f"{found.ranking_kept:.0%} of records", between=f"{found.order_between:.2f}")
+        too_low = failures(found, self._limits).get("min_auc")
+        if too_low:
+            return f"{why}; {too_low}"
+        least = safest(kind_of(self._wishes, self._classes), magnitudes=False)
         holds = self._limits and defense.name == least.name and self._excess(defense) <= 1
         return f"{why}; it is within the limits, so take it where they need not" if holds else why
 
@@ -141,6 +156,16 @@ class _Search:
         enough = next((defense for defense in ladder if self._excess(defense) <= 1), None)
         more = explanation.would_do(None if enough is None else self._epsilon(enough), self._wishes.queries)
         return {wish: f"the nearest setting {failure}; {more}" for wish, failure in failed.items()}
+
+    def _task_lost(self) -> tuple[str, ...]:
+        """What the chosen release costs those who use it, if it is much, and what would keep it."""
+        kept = TaskKept(self._found(self._chosen), self._ground, self._wishes, self._classes)
+        if not kept.words:
+            return ()
+        ordering = dataclasses.replace(self._wishes, keep="order-of-records", epsilon=None, formal=False)
+        ladder = candidates(ordering, self._classes, self._ground.public)
+        enough = next((defense for defense in ladder if kept.would_do(self._found(defense))), None)
+        return (kept.note(enough, None if enough is None else self._found(enough)),)
 
     def _whole_budget(self) -> tuple[Defense, Figures] | None:
         """With repeatable draws the budget of all releases can go into one."""
@@ -167,56 +192,3 @@ class _Search:
             figures=self._found(defense),
             attacked=attacked.get(defense.spec),
         )
-
-
-TOP_SHARE, SMALLEST_TOP_ERROR = 0.5, 0.01
-"""A top score means something if its error is at most this share of one number's for all records; 0.01 always does."""
-TOP_GAP = 0.05
-"""And if it is off by no more than this, on average over records that are told about the same."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Limit:
-    """The most that one of the figures may be, for a wish's sake."""
-
-    wish: str
-    quantity: str
-    most: float
-    words: str
-
-    def share(self, found: Figures) -> float:
-        """Of what is allowed; above 1 the wish is not met."""
-        return float(getattr(found, self.quantity)) / self.most
-
-    def failure(self, found: Figures) -> str:
-        """What is wrong, in words."""
-        return self.words.format(short_number(getattr(found, self.quantity)), short_number(self.most))
-
-
-def limits_of(wishes: Wishes, ground: Ground) -> tuple[Limit, ...]:
-    """For the wishes that need figures."""
-    limits = []
-    if wishes.max_moved is not None:
-        words = "moves scores by {} on average (L1), more than {}"
-        limits.append(Limit("max_moved", "mean_l1_moved", wishes.max_moved, words))
-    if wishes.calibrated_top:
-        enough = max(TOP_SHARE * one_number_error(ground), SMALLEST_TOP_ERROR)
-        off = "gets the top score wrong by {}; above {} it tells records apart little better than one number for all"
-        biased = "shifts the top score by {} among records that are told about the same, more than {}"
-        limits.append(Limit("calibrated_top", "top_score_error", enough, off))
-        limits.append(Limit("calibrated_top", "calibration_gap", TOP_GAP, biased))
-    return tuple(limits)
-
-
-def excess(found: Figures, limits: Sequence[Limit]) -> float:
-    """1 or less: all are met. Above: by how much the worst one is missed."""
-    return max((limit.share(found) for limit in limits), default=0.0)
-
-
-def failures(found: Figures, limits: Sequence[Limit]) -> dict[str, str]:
-    """What is not met, by wish."""
-    failed: dict[str, str] = {}
-    for limit in limits:
-        if limit.share(found) > 1:
-            failed.setdefault(limit.wish, limit.failure(found))
-    return failed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +18,15 @@ from privee.defenses import Defense
 from privee.defenses.base import check_whole
 from privee.progress import Progress
 from privee.randomness import seeded
+from privee.scores import Utility, majority_of, order_between, utility_of
 from privee.theory import rows_in_order
 
 Array = NDArray[np.float64]
 
 MOST_RELEASES = 20
 """Given to an attack at most."""
+MANY_RECORDS, FEW_CLASSES = 5000, 20
+"""What the order between records and utility are measured on: so many records, and the order for so many classes."""
 PUBLIC_ROWS, FEWEST_PUBLIC_ROWS = 500, 10
 SYNTHETIC_ROWS, SYNTHETIC_SCORES = 2000, 200_000
 SPREADS = (1.0, 8.0)
@@ -39,35 +43,72 @@ class Effort:
     """How much is tried on a model; the fields are those of an audit's `Grid`."""
 
     seeds: int = 1
-    records: int = 200
-    auxiliary_rows: int = 500
+    records: int | None = None
+    auxiliary_rows: int | None = None
+    column_limit: int = 3000
     attacks: tuple[str, ...] = dataclasses.field(default_factory=quick_attacks)
     jobs: int | None = None
 
     def __post_init__(self) -> None:
         check_whole(1, 100, seeds=self.seeds)
-        check_whole(1, 10**9, records=self.records)
+        if self.records is not None:
+            check_whole(1, 10**9, records=self.records)
+
+    def grid(self, **more: Any) -> Grid:
+        """An audit of this effort."""
+        return Grid(
+            attacks=self.attacks,
+            seeds=tuple(range(self.seeds)),
+            records=self.records,
+            auxiliary_rows=self.auxiliary_rows,
+            column_limit=self.column_limit,
+            pictures=False,
+            curves=False,
+            own_columns=False,
+            **more,
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Ground:
-    """Scores that settings are tried on, by seed, and others that tail and prior may be learned from."""
+    """Scores that settings are tried on, by seed, and others that tail and prior may be learned from.
+
+    `many` are scores of more records than are attacked, with what they are worth where labels are known.
+    """
 
     tried: Tried
     tried_on: str
     scores: tuple[Array, ...]
     public: Array | None
+    many: Array
+    labels: NDArray[np.int64] | None = None
+    utility: Utility | None = None
+    majority: Utility | None = None
 
 
 def model_ground(subject: Subject, effort: Effort) -> tuple[Ground, Subject]:
     """The model's scores of the records that an audit attacks; and the subject without the rows learned from."""
     subject, public = _set_aside(subject)
-    samples = [subject.sample(seed, effort.records, effort.auxiliary_rows) for seed in range(effort.seeds)]
+    grid = effort.grid()
+    samples = [grid.sample(subject, seed, by_column=False) for seed in grid.seeds]
     rows = 0 if samples[0].auxiliary is None else len(samples[0].auxiliary)
     known = f"{len(samples[0].own)} records and {rows} auxiliary rows"
-    words = f"{subject.name}: {known}, {effort.seeds} seed{'s' if effort.seeds > 1 else ''}"
+    more = _many(subject)
+    seeds = f"{effort.seeds} seed{'s' if effort.seeds > 1 else ''}"
+    words = f"{subject.name}: {known}, {seeds}; order between records on {len(more['many']):,}"
     scores = tuple(sample.scores for sample in samples)
-    return Ground(tried="measured", tried_on=words, scores=scores, public=public), subject
+    return Ground(tried="measured", tried_on=words, scores=scores, public=public, **more), subject
+
+
+def _many(subject: Subject) -> dict[str, Any]:
+    """Those whose class is known, if there are any."""
+    sample = dataclasses.replace(subject, auxiliary=subject.auxiliary[:0]).sample(0, MANY_RECORDS, 0)
+    many, labels = sample.scores, sample.labels
+    if labels is None or not (labels >= 0).any():
+        return {"many": many}
+    many, labels = many[labels >= 0], labels[labels >= 0]
+    majority = majority_of(labels, many.shape[1])
+    return {"many": many, "labels": labels, "utility": utility_of(many, labels), "majority": majority}
 
 
 def _set_aside(subject: Subject) -> tuple[Subject, Array | None]:
@@ -93,7 +134,9 @@ def synthetic_ground(n_classes: int, *, learn: bool) -> Ground:
     scores /= scores.sum(axis=1, keepdims=True)
     low, high = SPREADS
     words = f"{rows:,} synthetic score vectors (softmax of normal logits with a spread of {low:g} to {high:g})"
-    return Ground(tried="synthetic", tried_on=words, scores=(scores[:rows],), public=scores[rows:] if learn else None)
+    tried, others = scores[:rows], scores[rows:]
+    public = others if learn else None
+    return Ground(tried="synthetic", tried_on=words, scores=(tried,), public=public, many=tried)
 
 
 def figures(defense: Defense, ground: Ground) -> Figures:
@@ -111,7 +154,20 @@ def figures(defense: Defense, ground: Ground) -> Figures:
         top_score_error=float(np.abs(told_top - true_top).mean()),
         calibration_gap=_calibration_gap(told_top, true_top),
         ranking_kept=float(rows_in_order(scores, release).mean()),
+        **_between_records(defense, ground),
     )
+
+
+def _between_records(defense: Defense, ground: Ground) -> dict[str, Any]:
+    """What is left of the order between records, and of what they are used for."""
+    many = ground.many
+    release = defense.release(many, draws=seeded(0, "release of many", defense.spec))
+    classes = np.unique(np.linspace(0, many.shape[1] - 1, FEW_CLASSES).astype(int))
+    return {
+        "order_between": order_between(many[:, classes], release[:, classes]),
+        "utility": None if ground.labels is None else utility_of(release, ground.labels),
+        "utility_of_scores": ground.utility,
+    }
 
 
 def one_number_error(ground: Ground) -> float:
@@ -134,27 +190,20 @@ def attack_all(
     subject: Subject, specs: Iterable[str], effort: Effort, queries: int, progress: Progress
 ) -> dict[str, Attacked | None]:
     """What the best attack gets under each defense; none and ranking-only, the ends of the scale, included."""
-    grid = Grid(
-        defenses=("none", "ranking-only", *specs),
-        attacks=effort.attacks,
-        seeds=tuple(range(effort.seeds)),
-        records=effort.records,
-        auxiliary_rows=effort.auxiliary_rows,
-        queries=min(queries, MOST_RELEASES),
-        pictures=False,
-    )
+    grid = effort.grid(defenses=("none", "ranking-only", *specs), queries=min(queries, MOST_RELEASES))
     found = run_grid([subject], grid, jobs=effort.jobs, progress=progress)
     return {card.defense: _attacked(card) for card in found.cards}
 
 
 def _attacked(card: Card) -> Attacked | None:
     """None if no attack could run: a guess alone says nothing about a release."""
-    if card.naive is None and card.adaptive is None:
+    if card.naive is None and card.adaptive is None and not card.columns:
         return None
     return Attacked(
         headline=card.headline,
         guess=card.guess,
         guess_normalised=card.guess_normalised,
+        worst=card.worst,
         attainable_protection=card.attainable_protection,
         grade=card.grade,
         verdict=card.verdict,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from privee.audit.recommend.answer import Attacked, Figures, RankedOption, Wishes
 from privee.audit.recommend.evidence import MOST_RELEASES, Ground
+from privee.audit.recommend.limits import AUC_SHARE, Limit
 from privee.audit.recommend.rules import EPSILONS
 from privee.audit.results import short_number
 from privee.defenses import Defense
@@ -13,14 +14,20 @@ REPEATABLE = (
     "With repeatable draws (privee.defenses.repeatable.Repeatable) the same query gets the same release and costs "
     "epsilon {:g} once; queries that differ, if only in the asking party's own columns, add up as fresh ones do."
 )
+TWO_CLASSES = "With two classes the ranking is the predicted class: to keep one is to keep the other, and no more."
 LEARN = "scores that are public or the active party's own to give"
 
 
-def why_chosen(defense: Defense, wishes: Wishes, *, met: bool) -> str:
-    """Say why this option was chosen."""
+def why_chosen(defense: Defense, wishes: Wishes, enough: Limit, *, met: bool) -> str:
+    """Say why this option was chosen; `enough` is how much order between records is enough if nothing was said."""
     if not met:
         return "no setting meets all wishes; this one comes nearest"
-    return "the smallest epsilon tried that meets the wishes" if wishes.magnitudes else defense.advice.wins
+    if wishes.between_records and wishes.min_auc is None:
+        share = f"an AUC of {short_number(enough.bound)}, {AUC_SHARE:.0%} of what the scores' has above 0.5"
+        tau = f"a Kendall's tau of {enough.bound:g} between scores and release, as no labels tell what the order is for"
+        return f"the smallest epsilon tried that keeps {share if enough.quantity == 'auc' else tau}"
+    tried = wishes.magnitudes or (wishes.min_auc is not None and defense.advice.meaningful)
+    return "the smallest epsilon tried that meets the wishes" if tried else defense.advice.wins
 
 
 def would_do(epsilon: float | None, queries: int) -> str:
@@ -51,11 +58,19 @@ def over_releases(
     if whole_budget is not None:
         defense, found = whole_budget
         lines.append(
-            f"The whole budget could then go into that one release: {defense.spec} moves scores by "
-            f"{short_number(found.mean_l1_moved)} on average, where the recommended one moves them by "
-            f"{short_number(chosen.figures.mean_l1_moved)}."
+            f"The whole budget could then go into that one release: {defense.spec} {_does(found, wishes)}, where the "
+            f"recommended one {_does(chosen.figures, wishes)}."
         )
     return tuple(lines)
+
+
+def _does(found: Figures, wishes: Wishes) -> str:
+    """What matters most of it."""
+    if not wishes.between_records and wishes.min_auc is None:
+        return f"moves scores by {short_number(found.mean_l1_moved)} on average"
+    if found.auc is not None:
+        return f"has an AUC of {short_number(found.auc)}"
+    return f"keeps the order between records to a Kendall's tau of {short_number(found.order_between)}"
 
 
 def how_to_use(defense: Defense, ground: Ground) -> str:
@@ -75,12 +90,17 @@ def with_findings(why: str, found: Figures, attacked: Attacked | None) -> str:
     return f"{told}; the best attack errs by {error}, {attacked.guess_normalised:.0%} of the best guess's error"
 
 
-def notes(chosen: Defense, wishes: Wishes, ground: Ground, *, attacked: bool) -> tuple[str, ...]:
+def notes(chosen: Defense, wishes: Wishes, n_classes: int, ground: Ground, *, attacked: bool) -> tuple[str, ...]:
     """What else to know."""
+    within = not wishes.between_records
     learns, learned, note = chosen.advice.learns, bool(chosen.learned_by), chosen.advice.note
     measured = ground.tried == "measured"
     public = f"{LEARN} (privee.{type(chosen).__name__}.fitted)"
     said = {
+        TWO_CLASSES: within and n_classes == 2,
+        f"Epsilon is divided by {n_classes} classes; with positive=K, record-order spends all of it on the score of "
+        "class K.": not within and n_classes > 2,
+        "No labels are known, so nothing is said about what the task loses.": measured and ground.utility is None,
         "Nothing was attacked: give a run folder, --dataset or --entry to see what attacks get.": not measured,
         "No attack could run on this model, so nothing is known about what one would get.": measured and not attacked,
         "One seed gives no intervals; --seeds 3 does, and privee audit tries every attack.": measured
@@ -88,10 +108,8 @@ def notes(chosen: Defense, wishes: Wishes, ground: Ground, *, attacked: bool) ->
         f"Attacks were given {MOST_RELEASES} releases of each record, not {wishes.queries}.": measured
         and wishes.queries > MOST_RELEASES,
         note: bool(note),
-        f"{learns.capitalize()} were learned from synthetic scores; learn yours from {public}.": learned
-        and not measured,
-        f"{learns.capitalize()} were learned from rows that are not attacked; learn yours from {public}.": learned
-        and measured,
-        f"Scores are moved less once {learns} are learned from {public}.": bool(learns) and not learned,
+        f"Learned from synthetic scores: {learns}. Learn yours from {public}.": learned and not measured,
+        f"Learned from rows that are not attacked: {learns}. Learn yours from {public}.": learned and measured,
+        f"Scores are moved less with {learns} learned from {public}.": bool(learns) and not learned,
     }
     return tuple(text for text, holds in said.items() if holds)

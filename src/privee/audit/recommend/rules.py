@@ -19,13 +19,16 @@ TYPICAL_EPSILON = 8
 """Of a defense that lost because its numbers need not mean anything."""
 
 
-def kind_of(kept: int | None) -> Kept:
-    """In the words of an advice."""
+def kind_of(wishes: Wishes, n_classes: int) -> Kept:
+    """What must be kept, in the words of an advice."""
+    kept = wishes.kept(n_classes)
+    if wishes.between_records:
+        return "records"
     return "ranking" if kept is None else "class" if kept == 1 else "top"
 
 
 def candidates(wishes: Wishes, n_classes: int, public: Any = None) -> tuple[Defense, ...]:
-    """Every setting that keeps what must stay exact within the budget, the safest first.
+    """Every setting that keeps what must be kept within the budget, the safest first.
 
     Args:
         wishes: what must hold.
@@ -36,12 +39,14 @@ def candidates(wishes: Wishes, n_classes: int, public: Any = None) -> tuple[Defe
         >>> [d.spec for d in candidates(Wishes(keep="top-3", epsilon=8, queries=3), 10)][-2:]
         ['ordered-dp:epsilon=2,keep_top=3', 'ordered-dp:epsilon=2.666,keep_top=3']
     """
-    kept = wishes.kept(n_classes)
-    cls = safest(kind_of(kept), magnitudes=wishes.magnitudes)
-    if not cls.advice.meaningful:
-        return (_as_shown(cls),)
+    kept, kind = wishes.kept(n_classes), kind_of(wishes, n_classes)
+    cls = safest(kind, magnitudes=wishes.magnitudes)
+    first = () if cls.advice.meaningful else (_as_shown(cls),)
+    if first and wishes.min_auc is None:
+        return first
+    cls = safest(kind, magnitudes=True)
     epsilons = epsilons_up_to(wishes.epsilon_per_release)
-    return tuple(cls.within(epsilon, keep_top=kept, public=public) for epsilon in epsilons)
+    return (*first, *(cls.within(epsilon, keep_top=kept, public=public) for epsilon in epsilons))
 
 
 def safest(kind: Kept, *, magnitudes: bool) -> type[Defense]:
@@ -53,8 +58,7 @@ def safest(kind: Kept, *, magnitudes: bool) -> type[Defense]:
 
 def others(wishes: Wishes, n_classes: int, chosen: Defense, public: Any = None) -> dict[Defense, str]:
     """Defenses of other kinds than the chosen one, and why they lost; those that keep something first."""
-    kept = wishes.kept(n_classes)
-    kind = kind_of(kept)
+    kept, kind = wishes.kept(n_classes), kind_of(wishes, n_classes)
     lost: dict[Defense, str] = {}
     for cls in sorted(known_defenses().values(), key=_by_what_is_kept):
         said, why = cls.advice, cls.advice.why_lost(kind)
@@ -62,8 +66,9 @@ def others(wishes: Wishes, n_classes: int, chosen: Defense, public: Any = None) 
         no_more = n_classes == 2 and kind == "class" and said.keeps == ("ranking",)  # then it says the class alone
         if cls is type(chosen) or not why or unasked or no_more:
             continue
-        tuned = said.meaningful and kind in said.keeps
-        lost[cls.within(TYPICAL_EPSILON, keep_top=kept, public=public) if tuned else _as_shown(cls)] = why
+        top = kept if kind in said.keeps else None
+        typical = cls.within(TYPICAL_EPSILON, keep_top=top, public=public) if said.meaningful else _as_shown(cls)
+        lost[typical] = why
     return lost
 
 

@@ -93,7 +93,7 @@ async def model_ready(request: Request, model: ModelName) -> Response:
     responses=_some(400, 401, 403, 404, 408, 413, 429, 502, 503, 504),
 )
 async def infer(request: Request, model: ModelName, body: InferRequest, key: Key) -> Response:
-    """A release for some entities. All of them are counted before it leaves, or none and nothing leaves."""
+    """Releases for some entities, one each. All are counted before any leaves, or none is and nothing leaves."""
     service = service_for(request, model)
     allow(key, "consumer")
     allow_model(key, model)

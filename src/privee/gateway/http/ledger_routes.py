@@ -49,7 +49,11 @@ async def spent(request: Request, body: Entity) -> dict[str, Any]:
 
 @router.get("/ledger/totals", operation_id="totals")
 async def totals(request: Request) -> dict[str, Any]:
-    """Entities, releases and refusals so far, and what each entity is allowed."""
+    """What was asked so far, and what each entity is allowed.
+
+    `releases` are requests that were answered and `refusals` those that were refused. `released_entities` are the
+    releases in them, one for each entity of each request, and `charged` those of them that were charged.
+    """
     service: Service = request.app.state.service
     return await service.read(service.totals)
 

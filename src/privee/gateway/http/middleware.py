@@ -182,10 +182,12 @@ class Metrics:
             "privee_http_request_duration_seconds", "Time to answer.", ["route"], buckets=SECONDS
         )
         self.in_flight = gauge("privee_http_requests_in_flight", "Requests being answered.")
-        self.releases = counter("privee_releases", "Requests answered with a release.")
-        self.entities = counter("privee_released_entities", "Entities in those releases.")
-        self.charged = counter("privee_charged_entities", "Entities that were charged for them.")
-        self.request_entities = histogram("privee_request_entities", "Entities in one request.", buckets=ENTITIES)
+        self.releases = counter("privee_releases", "Requests answered with releases.")
+        self.entities = counter("privee_released_entities", "Releases: one for each entity of an answered request.")
+        self.charged = counter("privee_charged_entities", "Releases that were charged.")
+        self.request_entities = histogram(
+            "privee_request_entities", "Entities asked about in one request.", buckets=ENTITIES
+        )
         self.refusals = counter("privee_refusals", "Requests refused.", ["reason"])
         self.party_errors = counter("privee_party_errors", "Failed calls to a party.", ["party", "kind"])
         self.party_up = gauge("privee_party_up", "1 if the party answers.", ["party"])

@@ -66,7 +66,7 @@ class InferRequest(Strict):
 
 
 class OutputTensor(BaseModel):
-    """The release: one row per entity, one column per class."""
+    """The releases: one row per entity, one column per class."""
 
     name: str
     shape: list[int]
@@ -75,7 +75,7 @@ class OutputTensor(BaseModel):
 
 
 class InferResponse(BaseModel):
-    """A release; `parameters` holds defense, release_id, remaining (-1: no limit) and charged."""
+    """Releases; `parameters` holds defense, release_id, remaining (one number; -1: no limit) and charged."""
 
     model_name: str
     model_version: str

@@ -29,7 +29,7 @@ from privee.gateway.http.middleware import Metrics, Observed
 from privee.gateway.http.problems import handle_problems
 from privee.gateway.service import Service, open_service
 from privee.gateway.settings import GatewaySettings
-from privee.gateway.ui import docs_page, pages
+from privee.gateway.ui import audit_page, consumers, docs_page, exports, pages
 from privee.logs import log, start_logging
 from privee.pki.identity import TlsFiles
 from privee.version import __version__
@@ -176,8 +176,8 @@ def _written(host: str) -> str:
 
 DESCRIPTION = """Protected predictions of a joint model (Open Inference Protocol).
 
-`POST /v2/models/{model}/infer` with entity ids; the answer is a release, never the scores, and is counted per entity
-before it leaves."""
+`POST /v2/models/{model}/infer` with entity ids; the answer holds a release for each, never the scores, and each is
+counted before it leaves."""
 
 
 def make_app(service: Service) -> FastAPI:
@@ -203,8 +203,9 @@ def make_app(service: Service) -> FastAPI:
     app.state.service, app.state.metrics = service, Metrics()
     app.state.access = Access(service.keys, service.read, unknown=service.settings.unknown)
     handle_problems(app)
-    for module in (inference_routes, ledger_routes, admin_routes, pages, docs_page):
+    for module in (inference_routes, ledger_routes, admin_routes, pages, consumers, exports, audit_page, docs_page):
         app.include_router(module.router)
+    app.include_router(pages.front)
     limits = {"max_body": service.settings.max_body, "admit": app.state.access.admit}
     app.add_middleware(Observed, metrics=app.state.metrics, **limits)
     return app

@@ -51,7 +51,8 @@ class Entry(NamedTuple):
         return plain
 
 
-_SELECT = f"SELECT {', '.join(Entry._fields)} FROM audit_log ORDER BY seq"  # noqa: S608 - constants alone
+_COLUMNS = ", ".join(Entry._fields)
+_SELECT = f"SELECT {_COLUMNS} FROM audit_log ORDER BY seq"  # noqa: S608 - constants alone
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,6 +94,12 @@ class Chain:
         """The newest entries, oldest first. They are not verified."""
         with clear_errors(), self._reading.connect() as connection:
             return entries(connection, last)
+
+    def entries_before(self, seq: int, count: int) -> list[Entry]:
+        """So many entries with smaller numbers, the newest first. They are not verified."""
+        with clear_errors(), self._reading.connect() as connection:
+            query = f"SELECT {_COLUMNS} FROM audit_log WHERE seq < :seq ORDER BY seq DESC LIMIT :count"  # noqa: S608
+            return [Entry(*row) for row in connection.execute(sa.text(query), {"seq": seq, "count": count})]
 
 
 def append(

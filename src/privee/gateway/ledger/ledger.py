@@ -130,7 +130,7 @@ class Ledger:
         return self._reading.run(work)
 
     def charge(self, ask: ChargeRequest) -> Receipt:
-        """Count a release; it may leave once this returns.
+        """Count the releases of a request; they may leave once this returns.
 
         Raises:
             RefusedError: it would be too much; nothing is counted.
@@ -142,7 +142,7 @@ class Ledger:
         return outcome
 
     def charge_many(self, asks: Sequence[ChargeRequest]) -> list[Receipt | RefusedError]:
-        """Count several releases with one wait for the disk; each is counted whole or refused, in the asks' order.
+        """Count several requests with one wait for the disk; each is counted whole or refused, in the asks' order.
 
         Raises:
             LedgerUnavailableError: it is not known which are counted, so none may leave.
@@ -183,11 +183,6 @@ class Ledger:
         """The entities that have used up most of what is allowed; reads the whole table."""
         with self.reading() as connection:
             return views.nearest(connection, self.limits, count, self.now())
-
-    def activity(self, since: float, bucket: int) -> list[views.Bucket]:
-        """Releases and refusals since a time, per so many seconds; times without any are left out."""
-        with self.reading() as connection:
-            return views.activity(connection, since, bucket)
 
     def totals(self) -> views.Totals:
         """Counts of the whole ledger."""

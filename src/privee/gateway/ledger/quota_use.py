@@ -145,7 +145,8 @@ def _usage(cursor: Any, counting: Counting, use: Use, now: int) -> Usage | None:
     """From the row that was asked for; windows that are over are renewed."""
     for key_id, amount, seconds, entities, entities_seconds, share, *used in cursor.fetchall():
         quotas = Quotas(per_or_none(amount, seconds), per_or_none(entities, entities_seconds), share)
-        first, second = _window(quotas.releases, used[0], used[1], now), _window(quotas.entities, used[2], used[3], now)
+        first = used_by_now(quotas.releases, used[0], used[1], now)
+        second = used_by_now(quotas.entities, used[2], used[3], now)
         usage = Usage(key_id, quotas, *first, *second)
         if usage.by_entity:
             usage.held = _held(cursor, counting, key_id, list(use.costs))
@@ -153,7 +154,8 @@ def _usage(cursor: Any, counting: Counting, use: Use, now: int) -> Usage | None:
     return None
 
 
-def _window(per: Per | None, used: int, since: int, now: int) -> tuple[int, int]:
+def used_by_now(per: Per | None, used: int, since: int, now: int) -> tuple[int, int]:
+    """What is used of a quota and since when; nothing, if its time is over."""
     return (0, now) if per is not None and now - since >= per.seconds else (used, since)
 
 

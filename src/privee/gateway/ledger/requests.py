@@ -15,7 +15,7 @@ RELEASE_ID, KEY_ID = 32, 64  # longest texts
 
 @dataclasses.dataclass(frozen=True)
 class ChargeRequest:
-    """A release that is ready to leave: all of it is charged, or nothing.
+    """Releases that are ready to leave, one for each entity: all are charged, or none.
 
     Args:
         entities: their ids; one that is there twice is charged twice.
@@ -52,7 +52,7 @@ class Receipt:
     Attributes:
         release_id: of the ask.
         charged: entities charged; one that is charged twice counts twice.
-        remaining: releases at this price that each of the entities can still bear; None is no limit.
+        remaining: releases at this price that every one of the entities can still bear; None is no limit.
     """
 
     release_id: str
@@ -136,7 +136,7 @@ class ChargeQuote:
     Attributes:
         allowed: whether it fits.
         asked, spent, positions: as in `RefusedError`; if it fits, of the entity that has spent most, and no positions.
-        remaining: releases at this price that each of the entities can bear before this ask; None is no limit.
+        remaining: releases at this price that every one of the entities can bear before this ask; None is no limit.
         refusal: what to answer if it does not fit.
     """
 

@@ -11,10 +11,9 @@ import sqlalchemy as sa
 from privee.gateway.budget.price import NOTHING, UNIT, Price
 from privee.gateway.ledger.charge_sql import is_over
 from privee.gateway.ledger.limits import Limits
-from privee.gateway.ledger.schema import releases, spending
-from privee.gateway.ledger.secrets import tag
-
-_RELEASED = releases.c.outcome == "released"
+from privee.gateway.ledger.schema import spending
+from privee.gateway.ledger.secrets import TAG, tag
+from privee.gateway.ledger.use import in_total
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,22 +36,30 @@ class Spending:
     lifetime_epsilon: float
 
 
-class Bucket(NamedTuple):
-    """Requests from `start` (seconds since 1970) on."""
+class EntitySpending(NamedTuple):
+    """An entity's hash, from which reading goes on, and what it has given away."""
 
-    start: int
-    releases: int
-    refusals: int
+    entity: bytes
+    spending: Spending
 
 
 @dataclasses.dataclass(frozen=True)
 class Totals:
-    """Over everything: entities seen, requests released and refused, and entities charged."""
+    """Over everything, by the names that programs know.
+
+    Attributes:
+        entities: that have given something away.
+        releases: requests that were answered.
+        refusals: requests that were refused.
+        charged: releases that were charged; one about one entity each.
+        released_entities: releases, charged or not: the entities of each request that was answered.
+    """
 
     entities: int
     releases: int
     refusals: int
     charged: int
+    released_entities: int
 
 
 def spending_of(connection: sa.Connection, limits: Limits, entity: bytes, now: int) -> Spending:
@@ -78,22 +85,30 @@ def nearest(connection: sa.Connection, limits: Limits, count: int, now: int) -> 
     return sorted(found, key=lambda one: -one.share)
 
 
-def activity(connection: sa.Connection, since: float, bucket: int) -> list[Bucket]:
-    """Requests by time, without the times when there were none."""
-    start = releases.c.at - releases.c.at % bucket
-    released = sa.func.sum(sa.case((_RELEASED, 1), else_=0))
-    query = sa.select(start.label("start"), released, sa.func.count()).where(releases.c.at >= int(since))
-    rows = connection.execute(query.group_by("start").order_by("start"))
-    return [Bucket(int(begins), int(good), int(total - good)) for begins, good, total in rows]
+def in_order(connection: sa.Connection, limits: Limits, count: int, now: int, after: bytes) -> list[EntitySpending]:
+    """The next entities after a hash, in the order of their hashes; b"" is before the first."""
+    query = sa.select(spending).where(spending.c.entity > after).order_by(spending.c.entity).limit(count)
+    rows = connection.execute(query).mappings()
+    return [EntitySpending(bytes(row["entity"]), _of_row(row, limits, now)) for row in rows]
+
+
+def tagged(connection: sa.Connection, limits: Limits, wanted: str, now: int) -> list[Spending]:
+    """The entities with this tag: one, or none, or by a rare chance several."""
+    query = sa.select(spending).where(*has_tag(spending.c.entity, wanted)).order_by(spending.c.entity)
+    return [_of_row(row, limits, now) for row in connection.execute(query).mappings()]
+
+
+def has_tag(column: sa.ColumnElement[bytes], wanted: str) -> list[sa.ColumnElement[bool]]:
+    """Whether a hash begins with a tag, as a range that an index can find."""
+    low, high = (bytes.fromhex(wanted) + end * (32 - TAG // 2) for end in (b"\x00", b"\xff"))
+    return [column >= low, column <= high]
 
 
 def totals(connection: sa.Connection) -> Totals:
     """Counts of the whole ledger."""
-    released = sa.func.coalesce(sa.func.sum(sa.case((_RELEASED, 1), else_=0)), 0)
-    charged = sa.func.coalesce(sa.func.sum(releases.c.charged), 0)
-    good, total, charges = connection.execute(sa.select(released, sa.func.count(), charged)).one()
+    use = in_total(connection)
     entities = connection.execute(sa.select(sa.func.count()).select_from(spending)).scalar_one()
-    return Totals(entities, int(good), int(total - good), int(charges))
+    return Totals(entities, use.answered, use.refused, use.charged, use.releases)
 
 
 def _of_row(row: Any, limits: Limits, now: int) -> Spending:

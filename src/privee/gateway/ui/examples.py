@@ -99,9 +99,9 @@ EXAMPLES: dict[str, Example] = {
             ],
         },
         body=QUERY,
-        note="The key must be for this model. `remaining` is the least number of releases left to any of these "
-        "entities; -1 is no limit. A second input named `columns` (FP32 or FP64, one row for each entity) takes the "
-        "place of the active party's stored columns.",
+        note="The key must be for this model. `remaining` is one number, the fewest releases left to any of "
+        "these entities; -1 is no limit. A second input named `columns` (FP32 or FP64, one row for each entity) takes "
+        "the place of the active party's stored columns.",
     ),
     "price": Example(
         ("consumer", "auditor"),
@@ -118,13 +118,21 @@ EXAMPLES: dict[str, Example] = {
     ),
     "metrics": Example(
         AUDIT,
-        "# HELP privee_releases_total Requests answered with a release.\n"
+        "# HELP privee_releases_total Requests answered with releases.\n"
         "# TYPE privee_releases_total counter\n"
         "privee_releases_total 12.0",
     ),
     "spent": Example(AUDIT, SPENDING, body={"entity": "17"}),
     "totals": Example(
-        AUDIT, {"entities": 180, "releases": 309, "refusals": 12, "charged": 376, "limits": {"epsilon": 10.0}}
+        AUDIT,
+        {
+            "entities": 180,
+            "releases": 309,
+            "refusals": 12,
+            "charged": 376,
+            "released_entities": 376,
+            "limits": {"epsilon": 10.0},
+        },
     ),
     "chain": Example(AUDIT, {"ok": True, "entries": 4, "head": HASH, "first_bad": None, "words": "all 4 entries hold"}),
     "log": Example(

@@ -11,14 +11,16 @@ from typing import Any, NamedTuple
 
 from privee.gateway.budget.price import NOTHING, Price
 from privee.gateway.channel.party_channel import PartyHealth
+from privee.gateway.ledger.consumers import GivenTo, given_to
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.limits import Limits, remaining
-from privee.gateway.ledger.views import Spending
+from privee.gateway.ledger.views import Spending, tagged
 from privee.gateway.numbers_as_text import counted
 from privee.gateway.service import Health, Service
 from privee.gateway.settings import GatewaySettings
+from privee.gateway.ui.consumers import requests_part
+from privee.gateway.ui.filters import Filters
 from privee.gateway.ui.rendering import span
-from privee.gateway.ui.timeline import RANGES, Range, beginning, timeline
 
 ENTITIES = 10
 ACTS = 10
@@ -30,6 +32,9 @@ DEEDS = {
     "ledger.reset-many": "Entities reset",
     "ledger.accept-loss": "Loss accepted",
 }
+
+GRADES = {"open": "bad", "weak": "warn", "guarded": "good"}
+"""How the grades of an audit look."""
 
 
 class EntityRow(NamedTuple):
@@ -63,29 +68,37 @@ class Act(NamedTuple):
     reason: str
 
 
-async def overview(service: Service, shown: Range) -> dict[str, Any]:
+async def overview(service: Service, filters: Filters) -> dict[str, Any]:
     """Everything the page needs."""
-    ledger, now = service.ledger, service.ledger.now()  # its time, which is that of what it recorded
-    health, totals, near, activity, chain, acts = await asyncio.gather(
+    requests, health, totals, (entities, givers), chain, acts = await asyncio.gather(
+        requests_part(service, filters),
         service.health(),
-        service.read(ledger.totals),
-        service.read(ledger.near_limit, ENTITIES),
-        service.read(ledger.activity, beginning(shown, now), shown.step),
+        service.read(service.ledger.totals),
+        service.read(_entities, service, filters.entity),
         service.read(service.chain),
         service.read(service.acts, ACTS),
     )
-    return _protection(service) | {
-        "now": now,
+    shown = {
+        "now": service.ledger.now(),  # its time, which is that of what it recorded
         "ready": health.ready,
         "status": status_words(health),
         "totals": totals,
-        "timeline": timeline(shown, now, activity),
-        "ranges": tuple(RANGES.values()),
-        "entities": [_row(one, ledger) for one in near],
+        "entities": [_row(one, service.ledger) for one in entities],
+        "given": givers,
         "parties": [_party(name, one, service.model.weights) for name, one in health.parties.items()],
         "chain": chain,
-        "acts": [_act(entry) for entry in reversed(acts)],
+        "acts": [act_of(entry) for entry in reversed(acts)],
     }
+    return _protection(service) | requests | shown
+
+
+def _entities(service: Service, tag: str) -> tuple[list[Spending], list[GivenTo]]:
+    """Those nearest their limit; or the one with this tag, and to whom it gave."""
+    ledger, now = service.ledger, service.ledger.now()
+    if not tag:
+        return ledger.near_limit(ENTITIES), []
+    with ledger.reading() as connection:
+        return tagged(connection, ledger.limits, tag, now), given_to(connection, ledger.limits, tag, now)
 
 
 def one_entity(service: Service, entity: str) -> dict[str, Any]:
@@ -120,6 +133,9 @@ def _protection(service: Service) -> dict[str, Any]:
         "allowance": allowance(settings, limits, service.inference.price),
         "limited": bool(limits.policies),
         "windowed": limits.window is not None,
+        "audit": service.audit,
+        "verdicts": service.audit.verdicts_on(settings.defense.spec) if service.audit else (),
+        "grades": GRADES,
     }
 
 
@@ -144,8 +160,10 @@ def _party(name: str, health: PartyHealth, expected: Mapping[str, str]) -> Party
     return PartyCard(name, health.reachable, health.seconds, weights, health.rows, health.error)
 
 
-def _act(entry: Mapping[str, Any]) -> Act:
-    name, role = (entry["details"].get(word, "") for word in ("name", "role"))
+def act_of(entry: Mapping[str, Any]) -> Act:
+    """An entry of the audit chain in words."""
+    details = entry["details"] if isinstance(entry["details"], dict) else {}
+    name, role = (details.get(word, "") for word in ("name", "role"))
     return Act(
         seq=entry["seq"],
         at=entry["at"],

@@ -1,62 +1,42 @@
-"""The dashboard's addresses under /ui."""
+"""The dashboard's addresses under /ui, and the way to it from the gateway's bare address."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, Request, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse
-from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
 
 from privee.gateway.http.problems import DeniedError
-from privee.gateway.ledger.database import LedgerUnavailableError, clear_errors
 from privee.gateway.service import Service
+from privee.gateway.ui.filters import read_filters
 from privee.gateway.ui.overview import one_entity, overview
+from privee.gateway.ui.page_route import SEE_OTHER, PageRoute, leave
 from privee.gateway.ui.rendering import page
-from privee.gateway.ui.sign_in import COOKIE, NotSignedInError, Reader, clear_cookie, same_site, set_cookie, sign_in_of
-from privee.gateway.ui.timeline import DEFAULT, RANGES
+from privee.gateway.ui.sign_in import COOKIE, Reader, same_site, set_cookie, sign_in_of
 from privee.party.wire import MAX_ENTITY_BYTES, is_entity
 
-SEE_OTHER = 303
 UNFIT = "This is not a valid key of an auditor or an administrator."
-TITLES = {400: "Not understood", 403: "Not allowed", 429: "Too many requests", 503: "The ledger cannot be read"}
 
-
-class PageRoute(APIRoute):
-    """Failures as pages instead of JSON."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The handler, with what goes wrong in it caught."""
-        handler = super().get_route_handler()
-
-        async def caught(request: Request) -> Response:
-            try:
-                with clear_errors():
-                    return await handler(request)
-            except NotSignedInError:
-                return _leave(request)
-            except DeniedError as denied:
-                return _problem(denied.status, denied.words, denied.headers)
-            except LedgerUnavailableError as error:
-                return _problem(503, f"{error}.")
-            except RequestValidationError:  # its words may quote what was sent
-                return _problem(400, "This is not what the form sends.")
-
-        return caught
-
-
+front = APIRouter(include_in_schema=False)
 router = APIRouter(prefix="/ui", include_in_schema=False, route_class=PageRoute)
 
 
+@front.get("/")
+async def bare_address(request: Request) -> Response:
+    """To the dashboard, for browsers; there is nothing here for programs."""
+    if "text/html" not in request.headers.get("accept", ""):
+        raise HTTPException(404)
+    return RedirectResponse("/ui", SEE_OTHER)
+
+
 @router.get("")
-async def dashboard(request: Request, reader: Reader, range: str = "", refresh: str = "") -> Response:
+async def dashboard(request: Request, reader: Reader) -> Response:
     """Everything an auditor looks at, on one page."""
-    service: Service = request.app.state.service
-    shown = RANGES.get(range, DEFAULT)
-    values = await overview(service, shown)
-    return page("dashboard.html", reader=reader, refresh=refresh == "30", **values)
+    filters = read_filters(request.query_params.multi_items())
+    values = await overview(request.app.state.service, filters)
+    return page("dashboard.html", reader=reader, here="/ui", **values)
 
 
 @router.post("/entity", dependencies=[Depends(same_site)])
@@ -103,16 +83,4 @@ async def sign_in(request: Request, key: Annotated[str, Form()] = "") -> Respons
 async def sign_out(request: Request) -> Response:
     """End the session."""
     sign_in_of(request).sessions.end(request.cookies.get(COOKIE, ""))
-    return _leave(request)
-
-
-def _leave(request: Request) -> Response:
-    answer = RedirectResponse("/ui/login", SEE_OTHER)
-    clear_cookie(answer, secured=request.app.state.service.settings.secured)
-    return answer
-
-
-def _problem(status: int, words: str, headers: dict[str, str] | None = None) -> Response:
-    answer = page("problem.html", status, title=TITLES.get(status, "Something went wrong"), words=words)
-    answer.headers.update(headers or {})
-    return answer
+    return leave(request)

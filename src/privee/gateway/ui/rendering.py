@@ -60,13 +60,13 @@ def span(seconds: int) -> str:
 
 
 def when(seconds: float) -> str:
-    """A time, in UTC.
+    """A time, in UTC; what cannot be one, in a ledger that somebody tampered with, as it is.
 
     Example:
-        >>> when(0)
-        '1970-01-01 00:00:00 UTC'
+        >>> when(0), when(10**18)
+        ('1970-01-01 00:00:00 UTC', '1000000000000000000')
     """
-    return _utc(seconds).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return _utc(seconds, "%Y-%m-%d %H:%M:%S UTC")
 
 
 def iso(seconds: float) -> str:
@@ -76,7 +76,7 @@ def iso(seconds: float) -> str:
         >>> iso(0)
         '1970-01-01T00:00:00Z'
     """
-    return _utc(seconds).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _utc(seconds, "%Y-%m-%dT%H:%M:%SZ")
 
 
 def sentence(text: str) -> str:
@@ -103,8 +103,11 @@ def coded(text: str) -> Markup:
     return Markup("").join(parts)
 
 
-def _utc(seconds: float) -> datetime.datetime:
-    return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+def _utc(seconds: float, pattern: str) -> str:
+    try:
+        return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime(pattern)
+    except (TypeError, ValueError, OverflowError, OSError):
+        return str(seconds)
 
 
 FILTERS: dict[str, Callable[..., Any]] = {

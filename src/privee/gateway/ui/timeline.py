@@ -1,12 +1,15 @@
-"""Releases and refusals over time: the whole range in equal steps, also where nothing happened."""
+"""Requests over time: a span of time in equal steps, also where nothing happened, and the bars it is drawn with."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from privee.gateway.ledger.use import Use
+
 HOUR, DAY = 3600, 86_400
+MOST_STEPS = 48
 TICKS = 4
 HEIGHT, MARGIN = 100.0, 2.0
 SHORTEST = 1.5
@@ -33,6 +36,59 @@ RANGES = {
     )
 }
 DEFAULT = RANGES["24h"]
+STEPS = (
+    (HOUR, "%d %b, %H:%M", "%d %b, %H:%M"),
+    (6 * HOUR, "%d %b, %H:%M", "%d %b"),
+    (DAY, "%d %b %Y", "%d %b"),
+    (7 * DAY, "%d %b %Y", "%d %b %Y"),
+    (30 * DAY, "%d %b %Y", "%d %b %Y"),
+    (91 * DAY, "%d %b %Y", "%d %b %Y"),
+)
+MOST_DAYS = 10 * 366
+"""In one span; the longest step is long enough for it."""
+
+
+class Span(NamedTuple):
+    """A stretch of time in steps, from `since` until before `until`, in seconds since 1970.
+
+    Attributes:
+        words: such as "in the last 24 hours".
+        label, tick: patterns of a step's beginning, for tables and for the axis.
+        end: what stands at the end of the axis.
+    """
+
+    words: str
+    since: int
+    until: int
+    step: int
+    label: str
+    tick: str
+    end: str
+
+    @property
+    def starts(self) -> range:
+        """When its steps begin; the last one may be shorter."""
+        return range(self.since, self.until, self.step)
+
+
+def up_to_now(shown: Range, now: float) -> Span:
+    """A range whose last step is the one under way."""
+    since = (int(now) // shown.step - shown.steps + 1) * shown.step
+    until = since + shown.steps * shown.step
+    return Span(f"in the last {shown.title}", since, until, shown.step, shown.label, shown.tick, "now")
+
+
+def of_days(first: datetime.date, last: datetime.date) -> Span:
+    """Whole days in UTC, both included, in steps that are few enough.
+
+    Example:
+        >>> of_days(datetime.date(2026, 11, 1), datetime.date(2026, 11, 16)).words
+        'from 2026-11-01 to 2026-11-16 (UTC)'
+    """
+    since, until = (int((day - datetime.date(1970, 1, 1)).total_seconds()) for day in (first, last))
+    until += DAY
+    step, label, tick = next(found for found in STEPS if found[0] * MOST_STEPS >= until - since)
+    return Span(f"from {first} to {last} (UTC)", since, until, step, label, tick, _label(until, tick))
 
 
 class TimeStep(NamedTuple):
@@ -40,12 +96,11 @@ class TimeStep(NamedTuple):
 
     start: int
     label: str
-    releases: int
-    refusals: int
+    use: Use
 
 
 class Bar(NamedTuple):
-    """A step as drawn, in a picture 100 high: releases stand on the axis, refusals hang from it."""
+    """A step as drawn, in a picture 100 high: answered requests stand on the axis, refused ones hang from it."""
 
     step: TimeStep
     up: float
@@ -53,74 +108,47 @@ class Bar(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """What the page shows of a range."""
+    """What the page shows of a span."""
 
-    range: Range
+    span: Span
     steps: tuple[TimeStep, ...]
     bars: tuple[Bar, ...]
     axis: float
 
     @property
-    def releases(self) -> int:
-        """How many releases there were in the whole range."""
-        return sum(step.releases for step in self.steps)
+    def total(self) -> Use:
+        """The use in the whole span."""
+        return Use(*map(sum, zip(*(step.use for step in self.steps), strict=True)))
 
     @property
-    def refusals(self) -> int:
-        """How many refusals there were in the whole range."""
-        return sum(step.refusals for step in self.steps)
+    def most_answered(self) -> int:
+        """The most answered requests in one step."""
+        return max(step.use.answered for step in self.steps)
 
     @property
-    def most_releases(self) -> int:
-        """The most releases in one step."""
-        return max(step.releases for step in self.steps)
-
-    @property
-    def most_refusals(self) -> int:
-        """The most refusals in one step."""
-        return max(step.refusals for step in self.steps)
+    def most_refused(self) -> int:
+        """The most refused requests in one step."""
+        return max(step.use.refused for step in self.steps)
 
     @property
     def ticks(self) -> tuple[str, ...]:
         """Labels of the time axis, at equal distances."""
         places = [self.steps[len(self.steps) * part // TICKS] for part in range(TICKS)]
-        return (*(_label(place.start, self.range.tick) for place in places), "now")
+        return (*(_label(place.start, self.span.tick) for place in places), self.span.end)
 
     @property
     def busiest(self) -> TimeStep:
         """The step with the most requests."""
-        return max(self.steps, key=lambda step: step.releases + step.refusals)
+        return max(self.steps, key=lambda step: step.use.requests)
 
 
-def beginning(shown: Range, now: float) -> int:
-    """When the range starts: its last step is the one under way."""
-    return (int(now) // shown.step - shown.steps + 1) * shown.step
-
-
-def timeline(shown: Range, now: float, activity: Iterable[tuple[int, int, int]]) -> Timeline:
-    """Fill the gaps and work out the bars.
-
-    Args:
-        shown: the range.
-        now: seconds since 1970.
-        activity: (start, releases, refusals) of the steps in which something happened.
-    """
-    counts: dict[int, tuple[int, int]] = {}
-    for start, releases, refusals in activity:
-        place = int(start) // shown.step
-        before = counts.get(place, (0, 0))
-        counts[place] = (before[0] + releases, before[1] + refusals)
-    first = beginning(shown, now) // shown.step
-    steps = tuple(_step(shown, place, *counts.get(place, (0, 0))) for place in range(first, first + shown.steps))
-    up, down = max(step.releases for step in steps), max(step.refusals for step in steps)
+def timeline(span: Span, uses: Sequence[Use]) -> Timeline:
+    """Work out the bars from the use in each step of the span."""
+    steps = tuple(TimeStep(start, _label(start, span.label), use) for start, use in zip(span.starts, uses, strict=True))
+    up, down = max(use.answered for use in uses), max(use.refused for use in uses)
     scale = (HEIGHT - 2 * MARGIN) / max(1, up + down)  # the same for both, so that they can be compared
-    bars = tuple(Bar(step, _length(step.releases, scale), _length(step.refusals, scale)) for step in steps)
-    return Timeline(shown, steps, bars, MARGIN + up * scale)
-
-
-def _step(shown: Range, place: int, releases: int, refusals: int) -> TimeStep:
-    start = place * shown.step
-    return TimeStep(start, _label(start, shown.label), releases, refusals)
+    bars = tuple(Bar(step, _length(step.use.answered, scale), _length(step.use.refused, scale)) for step in steps)
+    return Timeline(span, steps, bars, MARGIN + up * scale)
 
 
 def _label(start: int, pattern: str) -> str:
