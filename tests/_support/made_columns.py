@@ -6,7 +6,7 @@ import math
 from privee.audit.exposure import Bound, ColumnExposure, PeopleExposure
 from privee.audit.grades import GRADES, grade_of
 from privee.data.columns import SourceColumn
-from privee.scores.utility import Utility
+from privee.scores import Utility
 
 ATTACK = "learned-inversion"
 PEOPLE = 1000

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from privee.audit.report.advice import advise, why_unfit
-from privee.scores.utility import Utility
+from privee.scores import Utility
 from tests._support import made_columns
 from tests._support.made_audits import make_loans
 
