@@ -115,6 +115,7 @@ class Subject:
             active=self.active,
             parties=tuple(dict.fromkeys(column.party for column in self.described)),
             columns=self.private_columns,
+            held=tuple(column.name for column in self.described if column.within(self.model.own_columns) is None),
             column_records=len(many.own),
             column_auxiliary_rows=0 if many.auxiliary is None else len(many.auxiliary),
             utility=many.utility(many.scores),

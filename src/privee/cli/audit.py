@@ -51,6 +51,9 @@ def audit(
     engine: Annotated[Literal["local", "ray"], typer.Option(help="ray: the cluster in RAY_ADDRESS.")] = "local",
     data_dir: Annotated[Path | None, typer.Option(help="Folder with dataset files.")] = None,
     folder: Annotated[Path, typer.Option("--out", "-o", help="Folder for report and tables.")] = Path("audit-output"),
+    compare: Annotated[
+        Path | None, typer.Option(help="An earlier audit to compare with; the one in the output folder by default.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Scorecards as JSON.")] = False,
 ) -> None:
     """Attack a model under every defense, and write a report on what each one gives away.
@@ -89,7 +92,7 @@ def audit(
             found = run_grid(subjects, grid, jobs=jobs, engine=engine, folder=folder, progress=progress)
     except KeyboardInterrupt:
         raise InterruptedByUserError("interrupted; the same command goes on where it stopped") from None
-    files = save_audit(found, folder)
+    files = save_audit(found, folder, compare=compare)
     if as_json:
         print_json(
             {"files": {k: str(v) for k, v in files.items()}, "about": found.about, "cards": found.as_dict()["cards"]}

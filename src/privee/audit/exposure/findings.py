@@ -114,7 +114,7 @@ class ColumnExposure:
         name, party, kind, sensitive: of the column.
         grade: "open", "weak", "partial" or "guarded".
         remaining: of what a guess leaves open, the share that the attack leaves open, by the figure `by` that says
-            most; 1 where nothing could be told from the release beyond chance.
+            most. Where nothing is told beyond chance it is an estimate that means nothing: see `settled`.
         low, high: 95 % interval of `remaining`, wide enough to hold for all columns and attacks at once.
         by: "error", or the words of a question.
         attack, attacker: which attack says most, and whose it is.
