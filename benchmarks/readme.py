@@ -18,6 +18,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from privee.audit.exposure.findings import LEVEL
+
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 SPEED = ROOT / "benchmarks" / "results" / "release.json"
@@ -66,9 +68,9 @@ def audit_table(cards: list[dict[str, Any]]) -> str:
     lines.append("|---|---|---|---|---|---|")
     for card in cards:
         worst = card["columns"][0]
-        figures = (worst["remaining"], card["guess_normalised"], card["utility"]["accuracy"])
-        shares = " | ".join(f"{100 * value:.0f} %" for value in figures)
-        lines.append(f"| `{card['defense']}` | {card['grade']} | {shares} | {card['order_between']:.2f} |")
+        left = f"{100 * worst['remaining']:.0f} %" if worst["p_value"] < LEVEL else "nothing told"
+        shares = " | ".join(f"{100 * v:.0f} %" for v in (card["guess_normalised"], card["utility"]["accuracy"]))
+        lines.append(f"| `{card['defense']}` | {card['grade']} | {left} | {shares} | {card['order_between']:.2f} |")
     return "\n".join(lines) + "\n"
 
 
@@ -96,9 +98,11 @@ def differences(shown: str, made: str) -> list[str]:
     found = []
     for ours, theirs in zip(_rows(shown), _rows(made), strict=False):
         figures = [(_number(a), _number(b)) for a, b in zip(ours, theirs, strict=False)]
-        off = any(a is None or b is None or abs(a - b) > CLOSE for a, b in figures[2:])
-        border = abs((figures[2][1] or 0) - 10) <= CLOSE or abs((figures[2][1] or 0) - 50) <= CLOSE
-        border = border or abs((figures[2][1] or 0) - 90) <= CLOSE
+        off = any(
+            a != b if x is None or y is None else abs(x - y) > CLOSE
+            for a, b, (x, y) in zip(ours[2:], theirs[2:], figures[2:], strict=False)
+        )
+        border = any(abs((figures[2][1] or 0) - limit) <= CLOSE for limit in (10, 50, 90))
         if ours[0] != theirs[0] or off or (ours[1] != theirs[1] and not border):
             found.append(f"README.md says {' | '.join(ours)}, measured {' | '.join(theirs)}")
     if len(_rows(shown)) != len(_rows(made)):

@@ -1,4 +1,4 @@
-"""The demo: two joint models on bundled digits, five releases, four attacks; nothing is downloaded."""
+"""The demo: two joint models on bundled digits, five releases, five attacks; nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from privee.audit import Audit, Grid, run_grid, subject_from_dataset
 
 DEFENSES = ("none", "privee-u:rho=0.1", "privee-u+:rho_low=0.1,rho_high=0.9", "ordered-dp:epsilon=4", "ranking-only")
-ATTACKS = ("equation-solving", "gradient-inversion", "learned-inversion", "prior-informed")
+ATTACKS = ("equation-solving", "gradient-inversion", "learned-inversion", "prior-informed", "boosted-trees")
 MODELS = ("logistic", "mlp")
 KNOWN = 56 / 64
 SEED = 1

@@ -136,8 +136,8 @@ def _table(found: Audit, subject: str) -> Table:
         table.add_row(
             card.defense,
             card.grade,
-            "-" if worst is None else column_words(worst),
-            "-" if worst is None else f"{worst.remaining:.0%}",
+            "-" if worst is None else column_words(worst) if worst.told else "nothing told",
+            f"{worst.remaining:.0%}" if worst is not None and worst.told else "-",
             f"{card.guess_normalised:.0%}",
             "-" if labelled and auc is None else f"{auc:.3f}" if labelled else f"{card.label_kept:.0%}",
             "-" if card.order_between is None else f"{card.order_between:.2f}",
@@ -160,7 +160,8 @@ def _print_columns(cards: Sequence[Card], subject: SubjectInfo) -> None:
         for card in cards:
             mine = [e for e in card.columns if (e.name, e.party) == (column.name, column.party)]
             if card.subject == subject.name and mine:
-                out.print(f"  {card.defense}: {mine[0].grade}, {column_words(mine[0])}", markup=False)
+                told = column_words(mine[0]) if mine[0].told else "nothing told beyond chance"
+                out.print(f"  {card.defense}: {mine[0].grade}, {told}", markup=False)
 
 
 def _print_worth(subject: SubjectInfo) -> None:

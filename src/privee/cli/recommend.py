@@ -175,4 +175,6 @@ def _short(option: RankedOption) -> str:
     mean = f"mean over columns {attacked.guess_normalised:.0%} of a guess's error"
     if attacked.worst is None:
         return f"{words}; {attacked.grade}: {mean}"
+    if not attacked.worst.told:
+        return f"{words}; {attacked.grade}: of no column more is told than by a guess; {mean}"
     return f"{words}; {attacked.grade}: {attacked.worst.remaining:.0%} left of {column_words(attacked.worst)}; {mean}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Literal
 
+LEVEL = 0.05
+"""The chance that a release that says nothing is called a leak, over all columns, questions and attacks together."""
 Attacker = Literal["guess", "naive", "adaptive"]
 
 
@@ -160,6 +162,11 @@ class ColumnExposure:
     surest: float = 1.0
     surest_known: float = 0.0
     guess_surest_known: float = 0.0
+
+    @property
+    def told(self) -> bool:
+        """Whether anything is told beyond chance."""
+        return self.p_value < LEVEL
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -15,12 +15,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from scipy.stats import t as student
 
-from privee.audit.exposure.findings import Attacker, ColumnExposure, ColumnFinding, QuestionFinding
+from privee.audit.exposure.findings import LEVEL, Attacker, ColumnExposure, ColumnFinding, QuestionFinding
 from privee.audit.grades import GRADES, grade_of
 from privee.data.columns import SourceColumn
 
 Found = TypeVar("Found", ColumnFinding, QuestionFinding)
-LEVEL = 0.05
 TOLD = 0.9
 """An AUC that may be above this is never graded better than weak, however well the guess does."""
 
