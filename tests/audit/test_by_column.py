@@ -8,7 +8,7 @@ from privee.audit import Grid, run_grid, save_audit
 from privee.errors import SettingError
 from tests._support.telling_table import telling_subject
 
-ATTACKS = ("boosted-trees", "boosted-trees:own_columns=false", "logistic-regression", "learned-inversion")
+ATTACKS = ("boosted-trees", "logistic-regression:own_columns=false", "learned-inversion")
 
 
 def audited(subject, *defenses, **more):
@@ -60,8 +60,8 @@ def test_it_survives_a_file(found, tmp_path):
 
 
 def test_releases_of_a_model_that_ignores_the_private_columns_are_guarded():
-    cards = audited(telling_subject(800, ignores=True), "none", "ordered-dp:epsilon=4").cards
-    assert [(card.grade, [c.grade for c in card.columns]) for card in cards] == [("guarded", ["guarded"] * 4)] * 2
+    (card,) = audited(telling_subject(500, ignores=True), "none").cards
+    assert (card.grade, [column.grade for column in card.columns]) == ("guarded", ["guarded"] * 4)
 
 
 def test_an_unknown_sensitive_column_is_refused():

@@ -18,6 +18,7 @@ from tests._support.commands import good, run, start
 from tests._support.weights import all_weights, equal
 
 
+@pytest.mark.slow
 def test_a_killed_process_resumes_to_the_same_weights(tmp_path):
     """SIGKILL in the middle of training, then the same command again; SIGINT likewise, with a word on how to go on."""
     command = ["train", "digits", "--model", "mlp", "--epochs", "14", "--batch-size", "8", "--out"]

@@ -158,6 +158,7 @@ def what_an_admin_reads(admin: Admin, site: str, file: str) -> str:
         return f"{type(error).__name__}: {error}"
 
 
+@pytest.mark.slow
 def test_an_admin_neither_reads_a_sites_files_nor_runs_other_code_there(found):
     assert "class_allow_list" not in found.read
     assert "invalid_request" in found.read  # the guard took the command away before anybody asked for rights
@@ -165,6 +166,7 @@ def test_an_admin_neither_reads_a_sites_files_nor_runs_other_code_there(found):
     assert found.status == "FINISHED:FAILED_TO_RUN"
 
 
+@pytest.mark.slow
 def test_a_wrong_certificate_is_refused(found):
     """Only certificates that this project's authority signed get in; without any, nobody does."""
     assert "certificate required" in found.strangers["none"]
@@ -172,18 +174,21 @@ def test_a_wrong_certificate_is_refused(found):
     assert "timed out" in found.strangers["own"]
 
 
+@pytest.mark.slow
 def test_the_server_listens_on_loopback_alone(found):
     if found.elsewhere == "this machine has no other address":
         pytest.skip(found.elsewhere)
     assert "refused" in found.elsewhere
 
 
+@pytest.mark.slow
 def test_some_of_a_projects_sites_train_as_in_one_process(found, tmp_path):
     data = from_dataset(load_dataset("digits"), Partition.from_dict(dict(JOB.source["partition"])))
     train_run(tmp_path / "local", data, JOB.model, JOB.training)
     assert largest_difference(tmp_path / "local", found.run) <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("site", ["active", "passive-2"])
 def test_with_the_filter_a_server_receives_releases(found, site):
     """In the job's config at one site, demanded by the other's own privacy.json although the job has none."""
@@ -197,6 +202,7 @@ def test_with_the_filter_a_server_receives_releases(found, site):
     assert not np.isin(release, scores).any()
 
 
+@pytest.mark.slow
 def test_what_cannot_be_protected_never_arrives(found):
     came = found.received["passive-1"]
     assert came["code"] == "TASK_RESULT_FILTER_ERROR"
@@ -204,6 +210,7 @@ def test_what_cannot_be_protected_never_arrives(found):
     assert "scores" not in came["all"]
 
 
+@pytest.mark.slow
 def test_without_the_filter_scores_leave(found):
     """So it is the filter, and nothing else, that keeps them."""
     came = found.received["passive-3"]

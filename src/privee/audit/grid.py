@@ -111,11 +111,8 @@ def run_grid(
     start = time.perf_counter()
     _check_names(subjects)
     first = grid.seeds[0]
-    studies: list[_Study] = []
     with one_thread():
-        for study in _studies(subjects, grid):
-            studies.append(study)
-            progress(0, sum(len(one.attacks) for one in studies) * len(grid.defenses))
+        studies = list(_studies(subjects, grid))
     pictured = {subject.name for subject in subjects if subject.image is not None} if grid.pictures else set()
     tasks = [task for study in studies for task in _tasks(study, grid, shown=study.subject in pictured)]
     found = _run(tasks, folder, jobs, engine, progress)
@@ -166,9 +163,10 @@ def _studies(subjects: Sequence[Subject], grid: Grid) -> Iterator[_Study]:
         for seed in grid.seeds:
             sample = grid.sample(subject, seed, by_column=False)
             yield _Study(subject.name, seed, False, sample, sample.guesses(seed), others)
-        many = grid.sample(subject, grid.seeds[0], by_column=True)
-        guesses = many.guesses(grid.seeds[0], by_column=True) if alone else {}
-        yield _Study(subject.name, grid.seeds[0], True, many, guesses, alone)
+        first = grid.seeds[0]
+        many = grid.sample(subject, first, by_column=bool(alone))
+        guesses = many.guesses(first, by_column=True) if alone else {}
+        yield _Study(subject.name, first, True, many, guesses, alone)
 
 
 def _tasks(study: _Study, grid: Grid, *, shown: bool) -> Iterator[Task]:

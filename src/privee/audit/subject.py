@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -167,7 +168,7 @@ class Sample:
     columns: tuple[SourceColumn, ...] = ()
     rows: Rows | None = None
 
-    @property
+    @cached_property
     def scores(self) -> NDArray[np.float64]:
         """The model's scores of these records."""
         with torch.no_grad():

@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from privee.audit.exposure.findings import Bound, ColumnFinding, PeopleFinding, QuestionFinding
-from privee.audit.exposure.paired_auc import difference_error, placements, top_precision
+from privee.audit.exposure.paired_auc import difference_error, placements, share_below, top_precision
 from privee.data.columns import SourceColumn
 
 Array = NDArray[np.float64]
@@ -144,7 +143,7 @@ def _correlation(estimate: Array, true: Array) -> float:
     """Spearman's; 0 for an estimate that is the same for everyone."""
     if np.ptp(estimate) == 0 or np.ptp(true) == 0:
         return 0.0
-    return float(np.corrcoef(rankdata(estimate), rankdata(true))[0, 1])
+    return float(np.corrcoef(share_below(estimate, estimate), share_below(true, true))[0, 1])
 
 
 class _Grasp(NamedTuple):

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -41,10 +40,14 @@ def placements(scores: Array, holds: Flags) -> Placements:
         0.875
     """
     yes, no = scores[holds], scores[~holds]
-    everyone = rankdata(scores)
-    above_no = (everyone[holds] - rankdata(yes)) / len(no)
-    above_yes = (everyone[~holds] - rankdata(no)) / len(yes)
-    return Placements(above_no, 1.0 - above_yes)
+    return Placements(share_below(yes, no), 1.0 - share_below(no, yes))
+
+
+def share_below(values: Array, others: Array) -> Array:
+    """Of the others, the share below each value; equal ones count half."""
+    ordered = np.sort(others)
+    below = np.searchsorted(ordered, values, side="left") + np.searchsorted(ordered, values, side="right")
+    return np.asarray(below / (2 * len(others)))
 
 
 def difference_error(one: Placements, other: Placements) -> float:

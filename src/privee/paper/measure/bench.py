@@ -119,7 +119,7 @@ class Bench:
         """Attack one model; findings are kept and an interrupted grid goes on."""
         return run_grid(
             [subject],
-            grid,
+            dataclasses.replace(grid, own_columns=False),
             jobs=self.jobs,
             engine=self.engine,
             folder=self.folder / "findings" / hashlib.sha256(subject.name.encode()).hexdigest()[:12],
