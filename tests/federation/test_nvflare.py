@@ -164,7 +164,7 @@ def resumed(project, kits, interrupted, alone):
     kits["passive-1"] = start_kit(site, site / "process.log")
     code, words = said(process, 240)
     assert code == 0, words
-    return out, json.loads(words), epoch
+    return out, json.loads(words[words.index("{") :]), epoch  # after lines on how far it is
 
 
 def test_a_site_that_dies_ends_the_job_in_time_with_a_clear_error(interrupted):

@@ -68,19 +68,20 @@ class _Lines:
     """Progress for logs: silent at first, then a line every so many seconds."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        self._text, self._said = text, ""
         self._start = self._last = time.monotonic()
 
     def __call__(self, done: int, size: int, words: str = "") -> None:
         """So much is done."""
-        now = time.monotonic()
-        if now - self._last < SECONDS_BETWEEN_LINES:
+        now, text = time.monotonic(), words or self._text
+        nothing_new = not size and text == self._said
+        if now - self._last < SECONDS_BETWEEN_LINES or nothing_new:
             return
-        self._last = now
+        self._last, self._said = now, text
         left = (now - self._start) * (size - done) / done if done else 0.0
         soon = f", about {math.ceil(left / 10) * 10:.0f} s left" if left else ""
-        share = f"{done:,} of {size:,} ({done / size:.0%})" if size else f"{done:,}"
-        print(f"privee: {words or self._text}: {share}{soon}", file=sys.stderr, flush=True)
+        share = f": {done:,} of {size:,} ({done / size:.0%})" if size else ""
+        print(f"privee: {text}{share}{soon}", file=sys.stderr, flush=True)
 
 
 def stop_in_order() -> None:
