@@ -1,6 +1,6 @@
 """How often does an audit see a leak where there is none, and does it see one where there is?
 
-    python benchmarks/false_alarms.py [--audits 100] [--rows 3000] [--jobs 2]
+    python benchmarks/false_alarms.py [--audits 100] [--rows 3000] [--cases ignores shuffled telling]
 
 Every audit draws a new table of three parties with numbers, yes/no columns and categories, some of which go with the
 active party's own columns, and fits a logistic model. Releases that say nothing:
@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed
 from rich.console import Console
 from rich.table import Table
 from scipy.special import softmax
@@ -130,25 +129,43 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--audits", type=int, default=100)
     parser.add_argument("--rows", type=int, default=3000)
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
     chosen = parser.parse_args()
-    work = Parallel(n_jobs=chosen.jobs, verbose=1)
-    rows = work(delayed(audit_once)(case, k, chosen.rows) for case in CASES for k in range(chosen.audits))
+    rows: list[dict[str, Any]] = []
+    for k in range(chosen.audits):
+        rows += [audit_once(case, k, chosen.rows) for case in chosen.cases]
+        store(chosen.out, chosen.rows, rows)  # as far as it is: this takes long
+        print(f"{k + 1} of {chosen.audits}", flush=True)
     table = Table("case", "audits", "wrong", "share", "95 % interval")
+    for row in summed_up(rows):
+        share = f"{row['wrong'] / row['audits']:.1%}"
+        table.add_row(
+            row["case"], str(row["audits"]), str(row["wrong"]), share, f"{row['low']:.1%} to {row['high']:.1%}"
+        )
+    Console().print(table)
+
+
+def summed_up(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """By case: how many audits were wrong, with an interval."""
     results = []
-    for case in CASES:
+    for case in dict.fromkeys(row["case"] for row in rows):
         mine = [row for row in rows if row["case"] == case]
         if case == "telling":
             mine = [row for row in mine if row["plain_auc"] > 0.9]
             wrong = sum(row["grades"].get("few") not in ("open", "weak") for row in mine)
         else:
             wrong = sum(any(grade != "guarded" for grade in row["grades"].values()) for row in mine)
-        low, high = bounds(wrong, len(mine))
-        results.append({"case": case, "audits": len(mine), "wrong": wrong, "low": low, "high": high})
-        table.add_row(case, str(len(mine)), str(wrong), f"{wrong / len(mine):.1%}", f"{low:.1%} to {high:.1%}")
-    Console().print(table)
-    kept = {"rows": chosen.rows, "attacks": list(ATTACKS), "results": results, "audits": rows}
-    RESULTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+        if mine:
+            low, high = bounds(wrong, len(mine))
+            results.append({"case": case, "audits": len(mine), "wrong": wrong, "low": low, "high": high})
+    return results
+
+
+def store(file: Path, rows: int, audits: list[dict[str, Any]]) -> None:
+    """All audits so far, and what they come to."""
+    kept = {"rows": rows, "attacks": list(ATTACKS), "results": summed_up(audits), "audits": audits}
+    file.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -42,7 +42,14 @@ def run(name: str, seed: int) -> dict[str, object]:
             print(f"{name} epoch {epoch}/{epochs} {time.time() - started:.0f} s", flush=True)
 
     folder = HERE / "runs" / f"{name}-seed{seed}"
-    train_run(folder, from_dataset(dataset, partition), model, TrainingSettings(seed=seed, **settings), on_step=tell)
+    train_run(
+        folder,
+        from_dataset(dataset, partition),
+        model,
+        TrainingSettings(seed=seed, **settings),
+        on_step=tell,
+        threads=torch.get_num_threads(),
+    )
     final = RunFolder.open(folder).metrics()[-1]
     return {
         "printed": PRINTED[name],

@@ -16,7 +16,7 @@ from privee.gateway.ledger.private_files import key_file
 from privee.pki.certificates import init_certificates
 from privee.processes import start_party
 from privee.vfl.experiment import train_run
-from privee.vfl.joint_data import from_tables
+from privee.vfl.own_tables import from_tables
 from privee.vfl.training import TrainingSettings
 
 PARTIES = ("bank", "shop")

@@ -7,6 +7,7 @@
 array([[0, 1, 2]])
 """
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from privee import theory
@@ -77,6 +78,9 @@ __all__ = [
     "seeded",
     "theory",
 ]
+if find_spec("httpx") is None:  # `from privee import *` asks for every name, and these two cannot be had
+    __all__.remove("AsyncClient")
+    __all__.remove("Client")
 
 
 def __getattr__(name: str) -> Any:

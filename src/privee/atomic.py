@@ -23,7 +23,7 @@ def whole_file(path: Path, *, force: bool = False, private: bool = False) -> Ite
     Without `force` an existing file is never replaced, not even one that appears in the meantime. A `private` file is
     its owner's alone from the first moment on: whoever opens a file before its mode is narrowed can read it afterwards.
     """
-    _refuse_existing(path, force)
+    refuse_existing(path, force)
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     try:
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666))
@@ -86,7 +86,8 @@ def sync_folder(path: Path) -> None:
         os.close(handle)
 
 
-def _refuse_existing(path: Path, force: bool) -> None:
+def refuse_existing(path: Path, force: bool) -> None:
+    """Say what `whole_file` would, before long work."""
     if path.is_dir():
         raise PriveeError(f"{path} is a folder; give a file name")
     if path.exists() and not force:
@@ -100,7 +101,7 @@ def _publish(partial: Path, path: Path, force: bool) -> None:
     try:
         os.link(partial, path)  # unlike a rename, this fails if the name is taken
     except FileExistsError:
-        _refuse_existing(path, force)
+        refuse_existing(path, force)
     except OSError:  # a file system without hard links
-        _refuse_existing(path, force)
+        refuse_existing(path, force)
         partial.replace(path)

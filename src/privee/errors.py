@@ -3,6 +3,8 @@
     PriveeError                         what the caller can put right; one line says what
     ├── ScoreError                      also a ValueError: scores, or a release, are not what they claim to be
     ├── SettingError                    also a ValueError: a setting has a value that cannot work
+    ├── TableError                      a party's file does not hold what it should; may show its owner a cell
+    ├── MissingExtraError               also a ModuleNotFoundError: an optional package is not installed
     ├── FrameError                      bytes that are no message of privee's
     ├── UnavailableError                something that should have answered did not; later it may
     │   ├── LedgerUnavailableError      the count cannot be stored, so nothing is released
@@ -35,7 +37,18 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["FrameError", "PriveeError", "ScoreError", "SettingError", "UnavailableError"]
+__all__ = [
+    "FrameError",
+    "MissingExtraError",
+    "PriveeError",
+    "ScoreError",
+    "SettingError",
+    "TableError",
+    "UnavailableError",
+]
+
+
+SHOWN = 40  # letters of a cell
 
 
 class PriveeError(Exception):
@@ -60,6 +73,32 @@ class ScoreError(PriveeError, ValueError):
 
 class SettingError(PriveeError, ValueError):
     """A setting has a value that cannot work."""
+
+
+class TableError(PriveeError):
+    """A party's file does not hold what it should.
+
+    The message names file, column and row and can go anywhere. `example` is a cell of the file, or None: for the eyes
+    of whoever gave the file, so only a command shows it, and no log, message or other party ever gets it.
+    """
+
+    def __init__(self, what: str, *, example: str | None = None) -> None:
+        self.example = example
+        super().__init__(what)
+
+    def of_party(self, party: str) -> TableError:
+        """The same error, with the party whose file it is."""
+        return TableError(f"party {party}: {self}", example=self.example)
+
+    def to_owner(self) -> str:
+        """The message with the cell, for whoever gave the file."""
+        if self.example is None:
+            return str(self)
+        return f"{self}; it is {self.example[:SHOWN]!r}{' ...' if len(self.example) > SHOWN else ''}"
+
+
+class MissingExtraError(PriveeError, ModuleNotFoundError):
+    """An optional package is not installed; the message says how to get it."""
 
 
 class FrameError(PriveeError):

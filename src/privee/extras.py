@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
-from privee.errors import PriveeError
+from privee.errors import MissingExtraError
+
+PACKAGES = {"sklearn": "scikit-learn", "grpc": "grpcio", "PIL": "pillow"}
+"""What is installed under another name than it is imported."""
 
 
-def missing(what: str, package: str | None, extra: str) -> PriveeError:
+def missing(what: str, package: str | None, extra: str) -> MissingExtraError:
     """The error for a package that is not installed.
 
     Example:
         >>> print(missing("the client", "httpx", "client"))
         the client needs httpx: pip install 'privee[client]'
     """
-    return PriveeError(f"{what} needs {package}: pip install 'privee[{extra}]'")
+    return MissingExtraError(f"{what} needs {package}: pip install 'privee[{extra}]'", name=package)
 
 
 def needed(module: str, package: str, *, extra: str = "data", what: str = "this") -> Any:
@@ -24,3 +28,13 @@ def needed(module: str, package: str, *, extra: str = "data", what: str = "this"
         return import_module(module)
     except ImportError:
         raise missing(what, package, extra) from None
+
+
+def require(what: str, *modules: str, extra: str) -> None:
+    """Refuse to go on where one of these modules cannot be found; none of them is imported for that.
+
+    The first line of a package calls this, before an import that fails further down names a package alone.
+    """
+    for module in modules:
+        if find_spec(module) is None:
+            raise missing(what, PACKAGES.get(module, module), extra) from None

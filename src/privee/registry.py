@@ -12,7 +12,7 @@ import importlib
 import json
 import pkgutil
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -60,7 +60,7 @@ class Named(Generic[T]):
     def find(self, name: str) -> T:
         """The one of this name."""
         if name not in self._known and name not in self.known():
-            raise SettingError(f"no {self.kind} is called {name!r}; there are {', '.join(self.known())}")
+            raise unknown(self.kind, name, self.known())
         return self._known[name]
 
     def _load_entry_points(self) -> None:
@@ -87,6 +87,11 @@ class Registry(Named[type[T]]):
         given = parse_settings(text) | settings
         _check_names(cls, name, given)
         return cls(**{key: tuple(v) if isinstance(v, list) else v for key, v in given.items()})
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> SettingError:
+    """The error for a name that nothing of this kind has."""
+    return SettingError(f"no {kind} is called {name!r}; there are {', '.join(known)}")
 
 
 def modules_of(package: str) -> Iterator[str]:
@@ -117,8 +122,13 @@ def write_spec(name: str, settings: Any) -> str:
     """The spec of a dataclass: its name and the settings that differ from their defaults."""
     fields = dataclasses.fields(settings)
     given = [(f.name, getattr(settings, f.name)) for f in fields if getattr(settings, f.name) != f.default]
-    text = ",".join(f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in given)
+    text = ",".join(f"{key}={value if isinstance(value, str) else _text(value)}" for key, value in given)
     return f"{name}:{text}" if text else name
+
+
+def _text(value: Any) -> str:
+    """JSON without what nobody needs to read: spaces, and the `.0` of a whole number."""
+    return re.sub(r"(?<=\d)\.0(?![\de])", "", json.dumps(value, separators=(",", ":")))
 
 
 def _value(text: str) -> Any:

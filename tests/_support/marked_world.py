@@ -7,7 +7,7 @@ import numpy as np
 from privee.gateway.demo import PARTIES, World, make_world
 from privee.processes import ServerProcess
 from privee.vfl.experiment import train_run
-from privee.vfl.joint_data import from_tables
+from privee.vfl.own_tables import from_tables
 from privee.vfl.training import TrainingSettings
 
 MARK = "zq7marked"

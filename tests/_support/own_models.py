@@ -39,12 +39,13 @@ def without_times(findings) -> list[Finding]:
     return [dataclasses.replace(finding, seconds=0.0) for finding in findings]
 
 
-def small(folder=None, **more):
+def small(folder=None, attackers=("naive", "adaptive"), **more):
     subject = subject_from_arrays(numpy_model, *columns())
     grid = Grid(
         defenses=("none", "privee-u:rho=0.1", "ranking-only"),
         attacks=("equation-solving", "learned-inversion:simulations=1"),
         records=40,
         seeds=(0, 1),
+        attackers=attackers,
     )
     return run_grid([subject], grid, folder=folder, **more)

@@ -24,7 +24,8 @@ from privee.pki.certificates import init_certificates
 from privee.pki.identity import TlsFiles
 from privee.processes import ServerProcess, start_party
 from privee.vfl.experiment import open_run, partition_of, train_run
-from privee.vfl.joint_data import from_dataset, from_tables
+from privee.vfl.joint_data import from_dataset
+from privee.vfl.own_tables import from_tables
 from privee.vfl.training import TrainingSettings
 
 TINY = TrainingSettings(epochs=1, batch_size=32, learning_rate=1e-2)

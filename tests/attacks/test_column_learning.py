@@ -71,6 +71,10 @@ def test_values_too_rare_to_learn_do_no_harm():
     told = learn_by_trees(x, outputs, x, 0)
     assert told.shape == (100, 4)
     assert np.isfinite(told).all()
+    alone = np.eye(3)[rng.integers(0, 2, 2500)]  # as many as let some be kept to see when to stop
+    alone[0] = [0, 0, 1]
+    x_many = rng.normal(size=(2500, 2))
+    assert np.isfinite(learn_by_trees(x_many, alone, x, 0)).all()
     once = np.zeros((100, 1))
     once[0] = 1
     assert np.array_equal(learn_linearly(x, once, x, 0), np.full((100, 1), 0.01))

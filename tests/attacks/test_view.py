@@ -124,3 +124,24 @@ def test_a_view_holds_a_public_copy_of_the_defense():
     assert view.defense.seed is None
     simulated = view.simulate(torch.tensor([[0.3, 0.7]], dtype=torch.float64), 0).release
     assert not np.array_equal(simulated.numpy(), defense.release(np.array([[0.3, 0.7]])))
+
+
+def test_a_descent_works_its_own_part_out_once_and_sees_when_columns_change():
+    """Logits and gradients are those of a model that remembers nothing, also after own columns were written to."""
+    rng = np.random.default_rng(3)
+    columns = {"active": rng.random((6, 3), dtype=np.float32), "shop": rng.random((6, 2), dtype=np.float32)}
+    shapes = {name: x.shape[1:] for name, x in columns.items()}
+    model = white_box_of(JointModel(columns, np.zeros(6, dtype=int), *make_models("mlp", shapes, 3, 0)))
+    calls = []
+    model._logits._bottoms[0].register_forward_hook(lambda *_: calls.append(1))
+    own = torch.from_numpy(columns["active"]).double().clone()
+    unknown = torch.from_numpy(columns["shop"]).double().requires_grad_()
+    for part in (slice(None), slice(None), slice(0, 3), slice(3, 6)):
+        found = model.logits(own[part], unknown[part])
+        with torch.no_grad():
+            assert torch.equal(found, model.logits(own[part], unknown[part]))
+    assert len(calls) == 3 + 4  # the second descent's call was spared, those without gradients never are
+    own += 0.25
+    with torch.no_grad():
+        plain = model.logits(own[3:], unknown[3:])
+    assert torch.equal(model.logits(own[3:], unknown[3:]), plain)

@@ -43,11 +43,17 @@ def test_an_interrupted_grid_goes_on_where_it_stopped(whole, tmp_path):
         file.write('{"key": "torn in the mid')
     resumed = []
     again = small(tmp_path, jobs=1, progress=lambda done, total: resumed.append((done, total)))
-    assert resumed[0] == (7, 24)
-    assert len(resumed) == 24 - 7 + 1
+    assert resumed[0] == (7, 22)  # of 24, two by an attacker whom knowing the defense does not help
+    assert len(resumed) == 22 - 7 + 1
     assert without_times(again.findings) == without_times(whole.findings)
     assert again.cards == whole.cards
-    assert len((tmp_path / "findings.jsonl").read_text().splitlines()) == 24
+    assert len((tmp_path / "findings.jsonl").read_text().splitlines()) == 22
+
+
+def test_who_ignores_a_defense_that_leaves_nothing_to_undo_finds_what_others_find(whole):
+    """Run once for both; run for the naive attacker alone, it is the same."""
+    alone = small(jobs=1, attackers=("naive",))
+    assert without_times(alone.findings) == [f for f in without_times(whole.findings) if f.attacker != "adaptive"]
 
 
 def test_another_model_is_not_taken_for_the_one_that_was_run(tmp_path):

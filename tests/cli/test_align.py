@@ -69,6 +69,14 @@ def test_cells_with_quotes_and_newlines_stay_whole(tmp_path):
     assert (tmp_path / "out" / "shop.tsv").read_bytes() == b"customer_id\tz\n007\t1\n42\t,\n"
 
 
+def test_delimiters_are_found(tmp_path):
+    (tmp_path / "bank.csv").write_bytes(b"\xef\xbb\xbfid;x\n1;1,5\n2;2,5\n")
+    (tmp_path / "shop.csv").write_bytes(b"id|x\n2|a;b\n1|c\n")
+    parties = "-p", f"bank={tmp_path / 'bank.csv'}", "-p", f"shop={tmp_path / 'shop.csv'}"
+    assert run(*parties, "--active", "bank", "--id", "id", "-o", tmp_path / "out").exit_code == 0
+    assert (tmp_path / "out" / "shop.csv").read_bytes() == b"id|x\n1|c\n2|a;b\n"
+
+
 def test_command_json(files):
     told = json.loads(run(*arguments(files, "--json")).output)
     assert told["common"] == 2

@@ -15,7 +15,7 @@ from tests._support.commands import good, run, start
         (["protect", "s.csv", "-d", "none"], "Missing option '--out'"),
         (["protect", "s.csv", "-d", "none", "-o", "o.doc"], "cannot tell the format"),
         (["protect", "s.csv", "-d", "none", "-o", "no/o.csv"], "cannot write no/o.csv"),
-        (["protect", "s.csv", "-d", "none", "-o", "."], "cannot tell the format"),
+        (["protect", "s.csv", "-d", "none", "-o", "."], ". is a folder; give a file"),
         (["protect", "s.csv", "-d", "none", "-o", "o.npy"], "would lose their column names"),
         (["protect", "s.csv", "-d", "none", "-o", "o.csv", "--id", "zz"], "no column is called 'zz'"),
         (["protect", "s.csv", "-d", "none", "-o", "o.csv", "--scores", "a"], "b would be lost"),
@@ -23,7 +23,13 @@ from tests._support.commands import good, run, start
         (["budget", "--probability", "2"], "probability between 0 and 1"),
         (["budget", "--tolerance", "0.1"], "needs scores"),
         (["budget", "--tolerance", "0.1", "--scores", "a,b"], "numbers separated by commas"),
-        (["budget", "--defense", "gaussian:epsilon=0.5"], "no query budget in closed form"),
+        (
+            ["budget", "--defense", "gaussian:epsilon=0.5", "--within", "0.1"],
+            "--within means nothing here: gaussian has",
+        ),
+        (["budget", "--epsilon", "8"], "--epsilon means nothing here: privee-u has releases without an epsilon"),
+        (["budget", "-d", "ordered-dp:epsilon=1", "--epsilon", "0"], "total epsilon must be a number above 0"),
+        (["budget", "-d", "gaussian:epsilon=0.5", "--delta", "0.1"], "gaussian has a delta of its own"),
         (["budget", "--classes", "1"], "--classes"),
         (["defenses", "nope"], "no defense is called 'nope'"),
         (["nope"], "No such command"),
@@ -40,7 +46,20 @@ def test_bad_arguments_get_one_line(tmp_path, arguments, message):
 
 @pytest.mark.parametrize(
     "command",
-    ["protect", "budget", "defenses", "demo", "align", "train", "predict", "tune", "attack", "audit", "recommend"],
+    [
+        "protect",
+        "budget",
+        "defenses",
+        "demo",
+        "align",
+        "train",
+        "predict",
+        "tune",
+        "attack",
+        "audit",
+        "recommend",
+        "quickstart",
+    ],
 )
 def test_help_has_an_example(tmp_path, command):
     assert "Example: privee" in good(command, "--help", cwd=tmp_path)

@@ -15,6 +15,7 @@ import privee
 from privee.vfl.experiment import open_run
 from privee.vfl.runs import RunFolder
 from tests._support.commands import good, run, start
+from tests._support.federation import write_tables
 from tests._support.weights import all_weights, equal
 
 
@@ -139,4 +140,29 @@ def test_bad_tables_are_named(tmp_path, change, arguments, message):
     assert code == 2
     assert message in err
     assert len(err.strip().splitlines()) == 1
-    assert not (tmp_path / "run").exists()
+    left = {file.name for file in (tmp_path / "run").rglob("*") if file.is_file()}
+    assert left <= {"alignment.parquet"}  # which the next attempt need not make again
+
+
+def test_tables_decide_what_was_not_said(tmp_path):
+    """The same options as ever, and none: what the run was trained with is in its config."""
+    files = write_tables(tmp_path, ("bank", "shop"))
+    tables = [word for name, path in files.items() for word in ("--party", f"{name}={path}")]
+    command = ["train", *tables, "--active", "bank", "--id", "customer", "--label", "digit", "--epochs", 3, "--json"]
+    good(*command, "--out", "suited", cwd=tmp_path)
+    chosen = RunFolder.open(tmp_path / "suited").config["training"]
+    assert (chosen["epochs"], chosen["scaling"], chosen["batch_size"]) == (3, "quantile", 32)
+    assert chosen["patience"] >= 5
+    assert "class_weights" not in chosen  # scores stay probabilities unless it is asked for
+    plain = ["--scaling", "none", "--patience", 0, "--penalty", 0, "--class-weights", "balanced", "--threads", 1]
+    good(*command, *plain, "--out", "plain", cwd=tmp_path)
+    chosen = RunFolder.open(tmp_path / "plain").config["training"]
+    assert "scaling" not in chosen
+    assert "penalty" not in chosen
+    assert (chosen["patience"], chosen["class_weights"]) == (None, "balanced")
+
+
+def test_pictures_are_trained_as_before(tmp_path):
+    good("train", "digits", "--model", "logistic", "--epochs", 2, "--out", "run", cwd=tmp_path)
+    before = {"epochs": 2, "batch_size": 128, "learning_rate": 0.001, "seed": 0, "patience": None}
+    assert RunFolder.open(tmp_path / "run").config["training"] == before | {"validation_share": 0.1}

@@ -185,13 +185,13 @@ def test_without_httpx_one_line_says_what_to_install():
     code = """
 import sys
 sys.modules["httpx"] = None
-from privee import PriveeError
-from privee.client import AsyncClient, Client, Refused
-for kind in (Client, AsyncClient):
+from privee import *
+import privee
+for name in ("Client", "AsyncClient"):
     try:
-        kind("http://127.0.0.1:1", "a-key-of-some-length")
-    except PriveeError as error:
-        print(type(error).__name__, error)
+        getattr(privee, name)
+    except privee.PriveeError as error:
+        print(type(error).__name__, error, name in globals())
 """
-    line = "PriveeError the client needs httpx: pip install 'privee[client]'"
+    line = "MissingExtraError privee.client needs httpx: pip install 'privee[client]' False"
     assert run_python(code).splitlines() == [line, line]

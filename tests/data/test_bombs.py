@@ -169,7 +169,7 @@ def test_npy_headers_that_promise_too_much(tmp_path, header):
     text = header.encode() + b"\n"
     (tmp_path / "s.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + b"\0" * 64)
     for how in ("protect", "load"):
-        assert refused(how, tmp_path / "s.npy") == "this is not a readable .npy file of numbers"
+        assert refused(how, tmp_path / "s.npy").endswith("this is not a readable .npy file of numbers")
 
 
 def test_rows_of_next_to_nothing_in_csv(tmp_path):

@@ -26,8 +26,10 @@ from privee.federation.kits.project import Project, create_project
 from privee.federation.kits.run import OVER_SECONDS, run_job, wait_for_sites
 from privee.federation.kits.simulator import assemble
 from privee.federation.kits.start_kit import local_kits, parts_of
+from privee.vfl.defaults import filled_settings, left_open
 from privee.vfl.experiment import train_run
-from privee.vfl.joint_data import from_dataset, from_tables
+from privee.vfl.joint_data import from_dataset
+from privee.vfl.own_tables import from_tables
 from privee.vfl.training import TrainingSettings
 from tests._support import scoring_job as scoring
 from tests._support.federation import largest_difference, line_to, refusal, said, started, write_tables
@@ -230,7 +232,11 @@ def test_simulated_sites_align_their_tables_and_train_as_in_one_process(tmp_path
     assert code == 0, words
     columns = dict.fromkeys(names, "customer")
     data = from_tables(files, active="bank", id_columns=columns, label="digit", test_share=0.2, seed=0)
-    train_run(tmp_path / "local", data, "logistic", TrainingSettings(epochs=2, pipeline=True))
+    left = left_open({"epochs": 2}, dataset=None)  # what was not said is chosen at every site, and here
+    counts = {"rows": len(data.train), "n_classes": len(data.class_names)}
+    settings = filled_settings(TrainingSettings(epochs=2, pipeline=True), left, model="logistic", **counts)
+    assert settings.scaling == "standard"
+    train_run(tmp_path / "local", data, "logistic", settings)
     assert largest_difference(tmp_path / "local", tmp_path / "run") <= 1e-6
     assert not (tmp_path / "run.parts").exists()
 

@@ -13,6 +13,7 @@ from privee.federation.kits.policy import GUARD
 from privee.federation.kits.start_kit import serve_kit
 from privee.federation.settings import SiteSettings
 from privee.federation.site import executor
+from privee.federation.site.own_columns import own_table
 from tests._support.federation import (
     SESSION,
     line_to,
@@ -58,3 +59,15 @@ def test_a_kit_with_broken_settings_does_not_start(broken, tmp_path):
     write_json(tmp_path / "local" / "resources.json", {"components": [GUARD], "class_allow_list": []})
     with pytest.raises(PriveeError, match=r"privee-shop\.json"):
         serve_kit(tmp_path)
+
+
+def test_a_site_reads_its_table_as_it_comes_and_tells_nobody_its_cells(tmp_path):
+    rows = [f"{k};{k},5;{k % 2}" for k in range(40)]
+    path = tmp_path / "shop.csv"
+    path.write_bytes("\n".join(["id;x;y", *rows]).encode("utf-8-sig"))
+    settings = SiteSettings(folder=tmp_path, data=path, id_column="id", label="y")
+    assert own_table(settings, active=True).columns["x"].to_pylist() == [k + 0.5 for k in range(40)]
+    path.write_text("\n".join(["id;x;y", *rows]).replace(";7,5;", ";SECRET;"))
+    with pytest.raises(PriveeError, match="first at data row 8") as caught:
+        own_table(settings, active=True)
+    assert "SECRET" not in str(caught.value)  # which is what goes to the coordinator

@@ -13,13 +13,16 @@ from privee.errors import PriveeError
 from privee.federation.coordinator.job_run import coordinate
 from privee.federation.errors import SiteError, SiteLostError
 from privee.federation.kits.simulator import assemble
+from privee.federation.settings import JobSettings
 from privee.federation.wire.frames import decode
 from privee.federation.wire.tensors import Packing
+from privee.vfl.defaults import LEFT_OPEN
 from privee.vfl.experiment import train_run
-from privee.vfl.joint_data import from_tables
+from privee.vfl.joint_model import COORDINATOR
 from privee.vfl.messages import (
     Work,
 )
+from privee.vfl.own_tables import from_tables
 from privee.vfl.runs import RunFolder
 from privee.vfl.weights import load_tensors
 from tests._support.federation import (
@@ -40,6 +43,39 @@ def test_the_same_weights_as_a_local_run(kind, parties, tmp_path):
     job = digits_job(kind, parties, patience=2, seed=7)
     line = same_as_local(job, tmp_path)
     assert {"training work", "training logits"} <= set(line.cost.as_dict()["kinds"])  # and it did cross the line
+
+
+@pytest.mark.parametrize("kind", ["logistic", "mlp"])
+@pytest.mark.parametrize("pipeline", [False, True])
+def test_scaling_weights_penalty_and_schedule_cross_no_line_and_change_nothing(kind, pipeline, tmp_path):
+    """Each role fits its own; all of it together, and early stopping with it, gives a local run's weights."""
+    fitted = {"scaling": "quantile" if kind == "mlp" else "standard", "class_weights": "balanced"}
+    more = {"penalty": 2.0, "schedule": "cosine", "patience": 2, "epochs": 4, "pipeline": pipeline}
+    same_as_local(digits_job(kind, 3, **fitted, **more), tmp_path)
+    names = set(load_tensors(tmp_path / "run" / "parties" / "active" / "model.safetensors", "active"))
+    assert {"0.knots", "0.values"} <= names
+    top = load_tensors(tmp_path / "run" / "coordinator" / "model.safetensors", COORDINATOR)
+    assert not any("knots" in name for name in top)
+
+
+def test_what_is_left_open_is_chosen_alike_at_every_role(tmp_path):
+    parties = ("bank", "shop")
+    files = write_tables(tmp_path, parties)
+    left = tuple(name for name in LEFT_OPEN if name != "epochs")
+    job = dataclasses.replace(table_job(parties, epochs=3), left_open=left)
+    assert JobSettings.from_dict(job.as_dict()) == job
+    line, _ = line_to(job, tmp_path, own_tables(tmp_path, files))
+    coordinate(job, line, tmp_path / "coordinator")
+    assemble(tmp_path / "run", tmp_path / "coordinator" / "run", {s: tmp_path / s / "run" for s in parties})
+    columns = dict.fromkeys(parties, "customer")
+    data = from_tables(files, active="bank", id_columns=columns, label="digit", test_share=0.2, seed=0)
+    settings = job.training_on(len(data.train), len(data.class_names))
+    assert (settings.epochs, settings.scaling, settings.schedule) == (3, "quantile", "cosine")
+    train_run(tmp_path / "local", data, "mlp", settings)
+    assert largest_difference(tmp_path / "local", tmp_path / "run") <= 1e-6
+    assert RunFolder.open(tmp_path / "run").config["training"] == settings.as_dict()
+    with pytest.raises(PriveeError, match="what can be left open"):
+        dataclasses.replace(job, left_open=("seed",))
 
 
 def test_own_tables_are_aligned_in_the_job(tmp_path):

@@ -18,7 +18,7 @@ from privee.gateway.ledger.private_files import key_file
 from privee.party.stores import Source, open_store
 from privee.processes import ServerProcess, start_party
 from privee.vfl.experiment import train_run
-from privee.vfl.joint_data import from_tables
+from privee.vfl.own_tables import from_tables
 from privee.vfl.run_format import PartyDescription
 from tests._support.gateway_world import MODEL, body
 from tests._support.party_world import TINY

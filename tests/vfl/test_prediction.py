@@ -11,7 +11,7 @@ import privee
 from privee.data.tables import ALIGNED
 from privee.scores import order_between, utility_of
 from privee.vfl.experiment import open_run, train_run
-from privee.vfl.joint_data import from_tables
+from privee.vfl.own_tables import from_tables
 from privee.vfl.prediction import measured, predict
 from privee.vfl.training import TrainingSettings
 

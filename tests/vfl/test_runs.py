@@ -13,7 +13,8 @@ import privee
 from privee.data.datasets import Dataset
 from privee.data.partition import split_columns, split_image
 from privee.vfl.experiment import describe_parties, open_run, train_run
-from privee.vfl.joint_data import JointData, from_dataset, from_tables
+from privee.vfl.joint_data import JointData, from_dataset
+from privee.vfl.own_tables import from_tables
 from privee.vfl.runs import RunFolder
 from privee.vfl.training import TrainingSettings
 from tests._support.weights import all_weights, equal

@@ -3,6 +3,10 @@
 A new attack is a new file here with `@register`; the names below are for readers and type checkers.
 """
 
+from privee.extras import require
+
+require("privee.attacks", "torch", "sklearn", extra="audit")
+
 from privee.attacks.base import Attack, Needs, Reconstruction
 from privee.attacks.boosted_trees import BoostedTrees
 from privee.attacks.equation_solving import EquationSolving

@@ -60,6 +60,8 @@ class Attack(ABC):
     """It learns each column by itself from examples, so an audit gives it many records and auxiliary rows, once."""
     adapts: ClassVar[str] = "undoes what is public of the defense"
     """What it does with the defense when it knows it."""
+    reads_only: ClassVar[bool] = False
+    """It does no more with the defense than that: where there is nothing to undo, knowing it changes nothing."""
     published: ClassVar[str] = ""
     """Where it was published; empty for what is this project's own."""
 

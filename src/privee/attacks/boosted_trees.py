@@ -69,6 +69,10 @@ def by_probability(make: Any, inputs: Array, outputs: Array, new: Array) -> Arra
     found = np.tile(outputs.mean(axis=0), (len(new), 1))
     if len(np.unique(merged)) < 2 or (outputs.shape[1] == 1 and len(rare)):
         return found
+    if 0 < (merged == -1).sum() < FEWEST:  # of all rare values together there are too few to learn as well
+        inputs, merged = inputs[merged != -1], merged[merged != -1]
+    if len(np.unique(merged)) < 2:
+        return found
     fitted = make().fit(inputs, merged)
     told = fitted.predict_proba(new)
     if outputs.shape[1] == 1:

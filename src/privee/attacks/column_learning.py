@@ -6,6 +6,7 @@ joint model's scores for a first guess of the unknown columns, and that guess it
 
 from __future__ import annotations
 
+import hashlib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple, Protocol
@@ -94,8 +95,22 @@ def column_guess(learner: Learner, view: AttackerView) -> Tensor:
     return _learn(learner, view.columns, there.inputs, rows.unknown.numpy(), here.inputs, guesses, Watch())
 
 
+_last_known: dict[bytes, tuple[Known, Known]] = {}
+"""What was worked out last in this process: every release of the same records needs it again."""
+
+
 def known_inputs(model: WhiteBox, own: Tensor, rows: Auxiliary) -> tuple[Known, Known]:
     """Of the auxiliary rows (each as if it had not been there) and of the records under attack."""
+    with torch.no_grad():
+        parts = (own, rows.own, rows.unknown, model.logits(rows.own, rows.unknown))
+    digest = hashlib.blake2b(b"".join(hashlib.blake2b(part.numpy().tobytes()).digest() for part in parts)).digest()
+    found = _last_known.get(digest) or _known_inputs(model, own, rows)
+    _last_known.clear()
+    _last_known[digest] = found
+    return found
+
+
+def _known_inputs(model: WhiteBox, own: Tensor, rows: Auxiliary) -> tuple[Known, Known]:
     fit = best_fit(rows.own, rows.unknown)
     guesses = fit.out_of_sample(rows.own).clamp(0.0, 1.0), fit(own).clamp(0.0, 1.0)
     middle = rows.own.mean(dim=0)

@@ -26,6 +26,7 @@ class EquationSolving(Attack):
     place: ClassVar[int] = 10
     summary: ClassVar[str] = "pseudo-inverse of the logistic model's log-ratios"
     needs: ClassVar[Needs] = Needs(linear_model=True)
+    reads_only: ClassVar[bool] = True
     audited: ClassVar[tuple[str, ...]] = ("equation-solving",)
     quick: ClassVar[bool] = True
     published: ClassVar[str] = LUO

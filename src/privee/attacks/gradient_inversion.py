@@ -34,6 +34,7 @@ class GradientInversion(Attack):
     place: ClassVar[int] = 20
     summary: ClassVar[str] = "optimises the unknown columns until scores match"
     needs: ClassVar[Needs] = Needs(gradients=True)
+    reads_only: ClassVar[bool] = True
     audited: ClassVar[tuple[str, ...]] = ("gradient-inversion", "gradient-inversion:loss=probability")
     published: ClassVar[str] = (
         'Jiang, Zhou and Grossklags, "Comprehensive analysis of privacy leakage in vertical federated learning during '

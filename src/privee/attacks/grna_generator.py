@@ -36,6 +36,7 @@ class GrnaGenerator(Attack):
     place: ClassVar[int] = 31
     summary: ClassVar[str] = "Luo's form: a generator that fills in the unknown columns"
     needs: ClassVar[Needs] = Needs(gradients=True)
+    reads_only: ClassVar[bool] = True
     audited: ClassVar[tuple[str, ...]] = ("grna-generator",)
     published: ClassVar[str] = LUO
 
@@ -48,7 +49,7 @@ class GrnaGenerator(Attack):
 
     def _reconstruct(self, view: AttackerView, watch: Watch) -> Tensor:
         unknown_columns = view.model.unknown_columns
-        generator = _generator((view.own.shape[1] + unknown_columns, *self.hidden), unknown_columns).to(view.own.dtype)
+        generator = _generator((view.own.shape[1] + unknown_columns, *self.hidden), unknown_columns)
         optimizer = torch.optim.Adam(generator.parameters(), lr=self.learning_rate, fused=True)
         means = mean_guess(view)[0] if view.auxiliary is not None and self.mean_weight else None
         target, batches = view.target, Shuffled(view.rows, self.batch_size)
@@ -79,6 +80,7 @@ def _generator(sizes: tuple[int, ...], columns: int) -> nn.Module:
 
 
 def _fill_in(generator: nn.Module, own: Tensor, columns: int) -> Tensor:
-    noise = torch.randn(len(own), columns, dtype=own.dtype)
-    made: Tensor = generator(torch.cat([own, noise], dim=1))
-    return made
+    """In single precision: a network's fine print, which its inputs do not need."""
+    noise = torch.randn(len(own), columns)
+    made: Tensor = generator(torch.cat([own.float(), noise], dim=1))
+    return made.to(own.dtype)

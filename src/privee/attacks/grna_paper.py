@@ -31,6 +31,7 @@ class GrnaPaper(Attack):
     place: ClassVar[int] = 30
     summary: ClassVar[str] = "the paper's form: optimises unclipped columns from normal starts"
     needs: ClassVar[Needs] = Needs(gradients=True)
+    reads_only: ClassVar[bool] = True
     audited: ClassVar[tuple[str, ...]] = ("grna-paper",)
     published: ClassVar[str] = "the GRNA of the PRIVEE paper's tables, as its settings describe it"
 

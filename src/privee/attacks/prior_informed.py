@@ -17,8 +17,8 @@ from privee.attacks.view import AttackerView, Auxiliary
 from privee.attacks.watch import Watch
 from privee.errors import PriveeError
 
-REHEARSALS = 100
-TRUSTS = (0.0, 1e-4, 1e-3, 0.01, 0.1, 1.0)
+REHEARSALS = 40
+TRUSTS = (1e-4, 1e-3, 0.01, 0.1, 1.0)
 SMALLEST_VARIANCE = 1e-6
 _LOWEST = float(torch.tensor(SMALLEST, dtype=torch.float64).log())
 
@@ -98,7 +98,7 @@ class _Problem:
 def _trust_in_release(view: AttackerView, rows: Auxiliary, problem: _Problem) -> float:
     """Errors of log-scores are neither Gaussian nor independent; how much to believe them is tried out.
 
-    Zero, the guess itself, is among the candidates, so the attack is not worse than its guess but for chance.
+    Not at all, which leaves the guess itself, competes too, so the attack is not worse than its guess but for chance.
     """
     held = slice(0, None, max(1, len(rows) // REHEARSALS))
     own, unknown = rows.own[held], rows.unknown[held]
@@ -106,10 +106,12 @@ def _trust_in_release(view: AttackerView, rows: Auxiliary, problem: _Problem) ->
     target = view.simulate(view.model.scores(own, unknown), -1).read
     trusts = torch.tensor(TRUSTS, dtype=target.dtype)
     each = trusts.repeat_interleave(len(own))[:, None]
-    owns, starts, targets = (tensor.repeat(len(TRUSTS), 1) for tensor in (own, problem.rehearsed[held], target))
-    found = problem.solve("rehearsal", owns, starts, targets, each)
-    errors = (found.view(len(TRUSTS), *unknown.shape) - unknown).square().mean(dim=(1, 2))
-    return TRUSTS[int(errors.argmin())]
+    guess = problem.rehearsed[held]
+    owns, starts, targets = (tensor.repeat(len(TRUSTS), 1) for tensor in (own, guess, target))
+    found = problem.solve("rehearsal", owns, starts, targets, each).view(len(TRUSTS), *unknown.shape)
+    candidates = torch.cat([guess.clamp(0.0, 1.0)[None], found])
+    errors = (candidates - unknown).square().mean(dim=(1, 2))
+    return (0.0, *TRUSTS)[int(errors.argmin())]
 
 
 def _precision(left_over: Tensor) -> Tensor:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from privee.errors import PriveeError
 from privee.vfl.joint_model import JointModel
+from privee.vfl.models import Scaling
 
 Shape = tuple[int, ...]
 
@@ -82,55 +84,75 @@ class WhiteBox:
 
 
 def white_box_of(joint: JointModel) -> WhiteBox:
-    """A white box of a trained joint model, in double precision; the active party is the attacker.
+    """A white box of a trained joint model; the active party is the attacker.
 
-    Convolutions stay in single precision, in which they were trained: in double they take twice as long.
+    It takes and gives doubles. A logistic model computes in them, since its equations can be solved to the last digit;
+    any other keeps the single precision in which it was trained, and takes half the time.
     """
-    bottoms = [_in_its_precision(copy.deepcopy(party.learner.model)).eval() for party in joint.parties]
-    top = copy.deepcopy(joint.coordinator.learner.model).double().eval()
+    bottoms = [copy.deepcopy(party.learner.model).eval() for party in joint.parties]
+    top = copy.deepcopy(joint.coordinator.learner.model).eval()
     shapes = [tuple(party._features.shape[1:]) for party in joint.parties]
+    weights = _linear_weights(bottoms)
     for module in (*bottoms, top):
         module.requires_grad_(requires_grad=False)
+        if weights is not None:
+            module.double()
     sizes = [math.prod(shape) for shape in shapes]
-    n_classes = _count_classes(bottoms, top, shapes)
+    logits = _Logits(bottoms, top, shapes)
     return WhiteBox(
-        _Logits(bottoms, top, shapes),
+        logits,
         own_columns=sizes[0],
         unknown_columns=sum(sizes[1:]),
-        n_classes=n_classes,
-        weights=_linear_weights(bottoms),
+        n_classes=_count_classes(logits, sizes),
+        weights=weights,
     )
 
 
-class _SinglePrecision(nn.Module):
-    """A module that takes and gives doubles and computes in single precision."""
-
-    def __init__(self, module: nn.Module) -> None:
-        super().__init__()
-        self.module = module.float()
-
-    def forward(self, rows: Tensor) -> Tensor:
-        found: Tensor = self.module(rows.float())
-        return found.double()
-
-
-def _in_its_precision(bottom: nn.Module) -> nn.Module:
-    convolves = any(isinstance(module, nn.Conv2d) for module in bottom.modules())
-    return _SinglePrecision(bottom) if convolves else bottom.double()
-
-
 class _Logits:
-    """Splits flat rows among the parties' modules."""
+    """Splits flat rows among the parties' modules, in the precision that these have."""
 
     def __init__(self, bottoms: Sequence[nn.Module], top: nn.Module, shapes: Sequence[Shape]) -> None:
         self._bottoms, self._top, self._shapes = bottoms, top, shapes
         self._sizes = [math.prod(shape) for shape in shapes]
+        self._precision = next((p.dtype for bottom in bottoms for p in bottom.parameters()), torch.float32)
+        self._last_own: tuple[Tensor, int, Tensor] | None = None
 
     def __call__(self, own: Tensor, unknown: Tensor) -> Tensor:
-        flat = [own, *unknown.split(self._sizes[1:], dim=1)]
-        parts = [x.reshape(len(x), *shape) for x, shape in zip(flat, self._shapes, strict=True)]
-        logits: Tensor = self._top([bottom(x) for bottom, x in zip(self._bottoms, parts, strict=True)])
-        return logits
+        flat = unknown.to(self._precision).split(self._sizes[1:], dim=1)
+        passive = zip(self._bottoms[1:], flat, self._shapes[1:], strict=True)
+        parts = [bottom(x.reshape(len(x), *shape)) for bottom, x, shape in passive]
+        descends = torch.is_grad_enabled() and unknown.requires_grad and not own.requires_grad
+        logits: Tensor = self._top([self._of_own(own) if descends else self._embedded(own), *parts])
+        return logits.double()
+
+    def _of_own(self, own: Tensor) -> Tensor:
+        """The attacker's own part, which thousands of steps of a descent ask for with the same columns.
+
+        Nothing is kept of other calls: where columns are cut anew, what is `own` here may hold a truth.
+        """
+        last = self._last_own
+        if last is None or not _is_same(own, last[0], last[1]):
+            self._last_own = last = (own, own._version, self._embedded(own))
+        return last[2]
+
+    def _embedded(self, own: Tensor) -> Tensor:
+        found: Tensor = self._bottoms[0](own.to(self._precision).reshape(len(own), *self._shapes[0]))
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was worked out last holds somebody's columns and stays here."""
+        return self.__dict__ | {"_last_own": None}
+
+
+def _is_same(one: Tensor, other: Tensor, version: int) -> bool:
+    """The same place in memory, not written to since; whoever keeps `other` keeps that place from being used anew."""
+    return (
+        one.data_ptr() == other.data_ptr()
+        and one.shape == other.shape
+        and one.stride() == other.stride()
+        and one.dtype == other.dtype
+        and one._version == version
+    )
 
 
 class _Regrouped:
@@ -144,21 +166,33 @@ class _Regrouped:
         return self._logits(columns[:, : self._own_columns], columns[:, self._own_columns :])
 
 
-def _count_classes(bottoms: Sequence[nn.Module], top: nn.Module, shapes: Sequence[Shape]) -> int:
+def _count_classes(logits: Callable[[Tensor, Tensor], Tensor], sizes: Sequence[int]) -> int:
     with torch.no_grad():
-        zeros = [
-            bottom(torch.zeros(1, *shape, dtype=torch.float64)) for bottom, shape in zip(bottoms, shapes, strict=True)
-        ]
-        return int(top(zeros).shape[1])
+        return int(logits(torch.zeros(1, sizes[0]), torch.zeros(1, sum(sizes[1:]))).shape[1])
 
 
 def _linear_weights(bottoms: Sequence[nn.Module]) -> Tensor | None:
-    """All columns' weights if every part is one linear layer without bias, added up."""
+    """All columns' weights if every part is one linear layer without bias, added up.
+
+    A scaling of one straight piece is part of the weights: they are those of the columns as encoded. What it adds to
+    all records alike is in the logits of no columns, which equation solving takes off.
+    """
     weights = []
     for bottom in bottoms:
-        layers = [m for m in bottom.modules() if not isinstance(m, nn.Sequential | nn.Flatten)]
+        layers = [m for m in bottom.modules() if not isinstance(m, nn.Sequential | nn.Flatten | Scaling)]
         layer = layers[0] if len(layers) == 1 else None
         if not isinstance(layer, nn.Linear) or "bias" in dict(layer.named_parameters()):
             return None
-        weights.append(layer.weight.detach().clone())
+        slopes = _slopes(bottom)
+        if slopes is None:
+            return None
+        weights.append((layer.weight.double() * slopes.double()).detach())
     return torch.cat(weights, dim=1)
+
+
+def _slopes(bottom: nn.Module) -> Tensor | None:
+    """What the scaling multiplies each column by: 1 without one, None if that differs along a column."""
+    for module in bottom.modules():
+        if isinstance(module, Scaling) and module.knots is not None:
+            return module.slopes
+    return torch.ones(1, dtype=torch.float64)

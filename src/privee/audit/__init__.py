@@ -1,5 +1,11 @@
 """Attacks x defenses on a joint model: what every setting gives away, in numbers, words and pictures."""
 
+from privee.extras import require
+
+require(
+    "privee.audit", "torch", "safetensors", "sklearn", "pyarrow", "joblib", "jinja2", "matplotlib", "PIL", extra="audit"
+)
+
 from privee.audit.api import audit
 from privee.audit.grid import Grid, run_grid
 from privee.audit.loading import load_audit

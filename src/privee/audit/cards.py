@@ -105,12 +105,20 @@ def verdict(grade: str, worst: ColumnExposure) -> str:
     if worst.by != "error" and worst.auc is not None and worst.guess_auc is not None:
         return (
             f"{told}: who has {worst.name} {_asked(worst)} ({worst.party}) is told with AUC {worst.auc:.2f} by {who} "
-            f"({worst.attack}); a guess without the release has {worst.guess_auc:.2f}."
+            f"({worst.attack}); a guess without the release has {worst.guess_auc:.2f}.{_capped(worst)}"
         )
     return (
         f"{told}: {who} misses {whose} by {worst.remaining:.0%} of a guess's error "
-        f"({worst.attack}); to within {_share(math.sqrt(worst.error))} of its range (root mean square)."
+        f"({worst.attack}); to within {_share(math.sqrt(worst.error))} of its range (root mean square).{_capped(worst)}"
     )
+
+
+def _capped(worst: ColumnExposure) -> str:
+    """Why the grade is worse than what remains would say."""
+    if worst.capped_auc is None or worst.capped_by == worst.by:
+        return ""
+    asked = f"= {worst.capped_by}" if worst.kind == "category" else worst.capped_by
+    return f" Who has {worst.name} {asked} may be told with an AUC above 0.9 ({worst.capped_auc:.2f} here)."
 
 
 def _asked(worst: ColumnExposure) -> str:

@@ -19,7 +19,7 @@ from privee.audit.exposure.findings import USUAL_BOUND, Bound
 from privee.audit.results import Audit, Finding
 from privee.audit.saving import FindingsFile
 from privee.audit.subject import Sample, Subject
-from privee.audit.task import Task, guess_findings, handout, repeated_query_curves, task_key
+from privee.audit.task import Task, guess_findings, handout, reads_as_released, repeated_query_curves, task_key
 from privee.defenses import defense as make_defense
 from privee.defenses import known_defenses
 from privee.errors import PriveeError, SettingError
@@ -174,12 +174,15 @@ def _tasks(study: _Study, grid: Grid, *, shown: bool) -> Iterator[Task]:
     keep = shown and study.seed == grid.seeds[0] and not study.by_column
     bound = dataclasses.astuple(grid.bound)
     for defense in grid.defenses:
+        nothing_to_undo = not study.by_column and reads_as_released(study.sample, defense, study.seed)
         for attack in study.attacks:
             # Who learns from releases has no use for ignoring the defense.
             for who in ("adaptive",) if study.by_column else grid.attackers:
                 adaptive = who == "adaptive"
+                # Where knowing the defense changes nothing it is the same work, done once.
+                knows = adaptive or (nothing_to_undo and make_attack(attack).reads_only)
                 yield Task(
-                    key=task_key(fingerprint, defense, attack, adaptive, study.seed, grid.queries, keep, bound),
+                    key=task_key(fingerprint, defense, attack, knows, study.seed, grid.queries, keep, bound),
                     subject=study.subject,
                     sample=study.sample,
                     guesses=study.guesses,
@@ -198,22 +201,24 @@ def _run(
 ) -> list[Finding]:
     """Findings in the order of the tasks; what the folder holds already is not run again."""
     with FindingsFile(None if folder is None else folder / "findings.jsonl") as store:
-        left = [task for task in tasks if store.get(task.key) is None]
-        done = len(tasks) - len(left)
-        progress(done, len(tasks))
+        alike = {task.key: task for task in tasks}
+        # The long ones first, so that no core waits at the end.
+        left = sorted((t for t in alike.values() if store.get(t.key) is None), key=lambda t: not t.named().by_column)
+        done, total = len(alike) - len(left), len(alike)
+        progress(done, total)
         checkpoints = None if folder is None else folder / "checkpoints"
         for task, finding in run_tasks(left, jobs=jobs, engine=engine, checkpoints=checkpoints) if left else ():
             store.add(task.key, finding)
             done += 1
-            progress(done, len(tasks))
-        # The subject's name is not part of the key: the same model may be called something else now.
-        return [dataclasses.replace(_held(store, task), subject=task.subject) for task in tasks]
+            progress(done, total)
+        return [_held(store, task) for task in tasks]
 
 
 def _held(store: FindingsFile, task: Task) -> Finding:
+    """What was found, in this task's own name: the same model may be called something else now."""
     finding = store.get(task.key)
     assert finding is not None  # noqa: S101 (every task has run)
-    return finding
+    return dataclasses.replace(finding, subject=task.subject, attacker=task.named().attacker)
 
 
 def _check_names(subjects: Sequence[Subject]) -> None:

@@ -14,13 +14,12 @@ from typing import Any
 from privee.atomic import read_json
 from privee.audit.results import Audit, Curve, Picture, SubjectInfo
 from privee.errors import PriveeError
-
-AUDIT_FILE = "audit.json"
+from privee.given import existing_audit
 
 
 def load_audit(path: Path | str) -> Audit:
     """Read `audit.json`, or that of a folder."""
-    file = Path(path) / AUDIT_FILE if Path(path).is_dir() else Path(path)
+    file = existing_audit(Path(path))
     try:
         audit: Audit = _value(Audit, read_json(file), "it")
         _check(audit)

@@ -16,9 +16,10 @@ from typing import Any
 from privee.atomic import whole_file, write_json
 from privee.audit.comparison import same_results
 from privee.audit.exposure.findings import ColumnFinding, PeopleFinding
-from privee.audit.loading import AUDIT_FILE, load_audit
+from privee.audit.loading import load_audit
 from privee.audit.results import Audit, Finding
 from privee.errors import PriveeError
+from privee.given import AUDIT_FILE
 
 LONG = ("column_mse", "columns", "people", "shown")
 """Fields that are lists; the tidy table does without them."""

@@ -25,6 +25,7 @@ from privee.progress import Progress
 from privee.vfl.experiment import open_run, partition_of, train_run
 from privee.vfl.joint_data import JointData, from_dataset
 from privee.vfl.joint_model import JointModel
+from privee.vfl.matched_tables import Tell
 from privee.vfl.run_format import is_finished_run
 from privee.vfl.runs import RunFolder
 from privee.vfl.training import OnStep, TrainingSettings
@@ -39,13 +40,14 @@ def subject_from_run(
     data_dir: Path | None = None,
     *,
     progress: Progress | None = None,
+    tell: Tell = lambda line: None,
 ) -> Subject:
     """A saved run: test records are attacked, training records are what an attacker may know.
 
     A run on the parties' own tables needs tables; of these, records that it was trained on are known and others are
     attacked. Where that cannot be told, all serve for both, in two disjoint parts.
     """
-    trained, data = open_run(path, files, data_dir, progress=progress)
+    trained, data = open_run(path, files, data_dir, progress=progress, tell=tell)
     config = RunFolder.open(path).config
     what = config["data"].get("dataset", path.name)
     return _subject(f"{what}, {config['model']}", config["model"], trained, data)

@@ -96,6 +96,13 @@ def simulated(sample: Sample, defense: Defense, seed: int, queries: int) -> NDAr
     return sample.releases(defense.public_copy() if defense.slow else defense, seed, queries)
 
 
+def reads_as_released(sample: Sample, spec: str, seed: int) -> bool:
+    """Is a release what an attacker who knows the defense takes for the scores, or is there something to undo?"""
+    defense = make_defense(spec).public_copy()
+    (release,) = simulated(sample, defense, seed, 1)
+    return np.array_equal(np.asarray(defense.estimate_scores(release)), release)
+
+
 def attacked(task: Task, releases: NDArray[np.float64], watch: Watch) -> tuple[Finding, Tensor | None]:
     """The finding and the reconstructed columns; none of an attack that makes no sense here."""
     attack = make_attack(task.attack)

@@ -21,7 +21,7 @@ def align_command(
         list[str], typer.Option("--id", help="Id column of all parties, or PARTY:COLUMN for one; repeatable.")
     ],
     folder: Annotated[Path, typer.Option("--out", "-o", help="Folder for the aligned files, one per party.")],
-    delimiter: Annotated[str, typer.Option(help="CSV delimiter, if not a comma.")] = "",
+    delimiter: Annotated[str, typer.Option(help="CSV delimiter, if it is not found.")] = "",
     force: Annotated[bool, typer.Option("--force", "-f", help="Replace files that exist.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Summary as JSON.")] = False,
 ) -> None:

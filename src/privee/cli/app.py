@@ -17,28 +17,46 @@ from privee.cli import (
     defenses,
     demo,
     federation,
-    gateway,
     keys,
     ledger,
     paper,
     party,
     protect,
+    quickstart,
     recommend,
     report,
     train,
 )
 from privee.cli.output import InterruptedByUserError, print_error
-from privee.errors import PriveeError
+from privee.errors import MissingExtraError, PriveeError, TableError
 from privee.extras import missing
 from privee.version import __version__
 
 BAD_INPUT, INTERRUPTED = 2, 130
 
+ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
+
+
+def _add_gateway() -> None:
+    """Its options are the budget policies', so the gateway's own; without it, the command says what to install."""
+    try:
+        from privee.cli import gateway
+    except MissingExtraError as error:
+        words = str(error)
+
+        def refuse() -> None:
+            """Serve protected predictions of a joint model over HTTP; needs `pip install 'privee[gateway]'`."""
+            raise MissingExtraError(words)
+
+        app.command("gateway", context_settings=ANYTHING)(refuse)
+    else:
+        app.add_typer(gateway.app, name="gateway")
+
+
 app = typer.Typer(
     name="privee",
     help="Release joint predictions without giving away the columns behind them.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
@@ -46,6 +64,7 @@ app.command("protect")(protect.protect)
 app.command("budget")(budget.budget)
 app.command("defenses")(defenses.defenses)
 app.command("demo")(demo.demo)
+app.command("quickstart")(quickstart.quickstart)
 app.add_typer(data.app, name="data")
 app.command("align")(align.align_command)
 app.command("train")(train.train)
@@ -57,7 +76,7 @@ app.command("attacks")(attacks.attacks)
 app.command("audit")(audit.audit)
 app.command("report")(report.report)
 app.command("recommend")(recommend.recommend)
-app.add_typer(gateway.app, name="gateway")
+_add_gateway()
 app.add_typer(federation.app, name="federation")
 app.add_typer(party.app, name="party")
 app.add_typer(certs.app, name="certs")
@@ -89,13 +108,13 @@ def run() -> int:
     except InterruptedByUserError as error:
         print_error(str(error))
         return INTERRUPTED
+    except (PriveeError, OSError) as error:
+        print_error(_words(error))
+        return BAD_INPUT
     except ModuleNotFoundError as error:  # an extra that is not installed; a missing part of privee itself is a bug
         if (error.name or "privee").startswith("privee"):
             raise
         print_error(str(missing("this command", error.name, "all")))
-        return BAD_INPUT
-    except (PriveeError, OSError) as error:
-        print_error(_words(error))
         return BAD_INPUT
     except Exception as error:
         if not hasattr(error, "format_message"):
@@ -108,6 +127,8 @@ def run() -> int:
 
 
 def _words(error: Exception) -> str:
+    if isinstance(error, TableError):  # it is about a file that was given here
+        return error.to_owner()
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'system'}: {error.strerror}"
     return str(error)

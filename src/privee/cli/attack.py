@@ -9,24 +9,33 @@ from typing import Annotated, Any
 
 import typer
 
-from privee.cli.model_options import MODEL_NAMES, chosen_subject
+from privee.atomic import refuse_existing
+from privee.cli.model_options import MODEL_NAMES, check_source, chosen_subject
+from privee.cli.names import ATTACK, DATASET, DEFENSE, MODEL, check_attack, check_defense
 from privee.cli.output import InterruptedByUserError, out, print_json, progress_bar
 from privee.data.partition import How
 from privee.errors import PriveeError
+from privee.given import existing_file
 
 CHECKPOINTS = Path(".privee-attack")
 
 
 def attack(
     run: Annotated[Path | None, typer.Argument(help="A finished run folder.")] = None,
-    attack: Annotated[str, typer.Option("--attack", "-a", help="Which attack, with its settings.")] = "prior-informed",
-    defense: Annotated[str, typer.Option("--defense", "-d", help="What protects the release.")] = "none",
+    attack: Annotated[
+        str, typer.Option("--attack", "-a", autocompletion=ATTACK, help="Which attack, with its settings.")
+    ] = "prior-informed",
+    defense: Annotated[
+        str, typer.Option("--defense", "-d", autocompletion=DEFENSE, help="What protects the release.")
+    ] = "none",
     naive: Annotated[bool, typer.Option("--naive", help="An attacker who ignores the defense.")] = False,
     releases: Annotated[
         list[Path] | None, typer.Option(help="Attack these release files of the test records; one per query.")
     ] = None,
-    dataset: Annotated[str | None, typer.Option(help="Train a model on this dataset and attack it.")] = None,
-    model: Annotated[str, typer.Option(help=f"With --dataset: {MODEL_NAMES}.")] = "logistic",
+    dataset: Annotated[
+        str | None, typer.Option(autocompletion=DATASET, help="Train a model on this dataset and attack it.")
+    ] = None,
+    model: Annotated[str, typer.Option(autocompletion=MODEL, help=f"With --dataset: {MODEL_NAMES}.")] = "logistic",
     entry: Annotated[str | None, typer.Option(help="Your own model: module:function returning its parts.")] = None,
     party: Annotated[list[str] | None, typer.Option(help="New tables for a run on tables: NAME=FILE.")] = None,
     fraction: Annotated[float | None, typer.Option(help="Share of the columns the attacker holds.")] = None,
@@ -48,11 +57,21 @@ def attack(
 
     A long attack that is interrupted goes on where it stopped when the same command is given again.
     """
+    check_defense(defense)
+    check_attack(attack)
+    if releases and dataset:
+        raise PriveeError("release files belong to a run; give its folder")
+    check_source(run, dataset=dataset, entry=entry, party=party, models=[model])
+    for file in releases or ():
+        existing_file(file)
+    if out_file is not None:
+        refuse_existing(out_file, force)
+
+    from privee.attacks import attack as make_attack
     from privee.attacks.watch import Watch
     from privee.audit.api import attack_once, save_reconstruction
 
-    if releases and dataset:
-        raise PriveeError("release files belong to a run; give its folder")
+    make_attack(attack)  # a setting that is wrong is said before a model is trained
     subject = chosen_subject(
         run,
         dataset=dataset,

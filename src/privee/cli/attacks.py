@@ -6,16 +6,21 @@ import dataclasses
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from privee.cli.output import out, print_json
+from privee.cli.names import ATTACK
+from privee.cli.output import ROOMY, Wide, out, print_json, print_wide
 
 if TYPE_CHECKING:
     from privee.attacks import Attack
 
 
 def attacks(
-    spec: Annotated[str | None, typer.Argument(help="One attack by name or with settings, in detail.")] = None,
+    spec: Annotated[
+        str | None, typer.Argument(autocompletion=ATTACK, help="One attack by name or with settings, in detail.")
+    ] = None,
+    wide: Wide = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """What attacks there are, and what each one needs.
@@ -33,9 +38,12 @@ def attacks(
         print_json([_as_dict(cls, given) for cls in shown])
     elif name:
         _detail(shown[0], given)
+    elif wide:
+        print_wide(_wide_table(shown))
     else:
         out.print(_table(shown))
-        out.print("An attack that knows the defense is adaptive. Settings and sources: privee attacks NAME")
+        out.print("An attack that knows the defense is adaptive: privee attacks --wide says how.")
+        out.print("Settings and sources: privee attacks NAME")
 
 
 def _as_dict(cls: type[Attack], given: dict[str, Any]) -> dict[str, Any]:
@@ -51,6 +59,16 @@ def _as_dict(cls: type[Attack], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _table(shown: list[type[Attack]]) -> Table:
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("attack", no_wrap=True)
+    table.add_column("needs", max_width=18 if out.width < ROOMY else None)
+    table.add_column("what it does")
+    for cls in shown:
+        table.add_row(cls.name, ", ".join(cls.needs.words()) or "nothing more", cls.summary)
+    return table
+
+
+def _wide_table(shown: list[type[Attack]]) -> Table:
     table = Table("attack", "needs", "what it does", "if adaptive")
     for cls in shown:
         table.add_row(cls.name, ", ".join(cls.needs.words()) or "nothing more", cls.summary, cls.adapts)

@@ -10,8 +10,9 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from privee.cli.model_options import MODEL_NAMES, chosen_subjects
-from privee.cli.output import InterruptedByUserError, out, print_json, progress_bar
+from privee.cli.model_options import MODEL_NAMES, check_source, chosen_subjects
+from privee.cli.names import ATTACK, DATASET, DEFENSE, MODEL, check_attack, check_defense
+from privee.cli.output import ROOMY, InterruptedByUserError, folded, out, print_json, progress_bar
 from privee.data.partition import How
 
 if TYPE_CHECKING:
@@ -24,16 +25,24 @@ Many = list[str] | None
 
 def audit(
     run: Annotated[Path | None, typer.Argument(help="A finished run folder.")] = None,
-    dataset: Annotated[str | None, typer.Option(help="Train models on this dataset and attack them.")] = None,
+    dataset: Annotated[
+        str | None, typer.Option(autocompletion=DATASET, help="Train models on this dataset and attack them.")
+    ] = None,
     entry: Annotated[str | None, typer.Option(help="Your own model: module:function returning its parts.")] = None,
     party: Annotated[Many, typer.Option(help="New tables for a run on tables: NAME=FILE, repeatable.")] = None,
-    model: Annotated[Many, typer.Option(help=f"With --dataset: {MODEL_NAMES}, repeatable.")] = None,
+    model: Annotated[
+        Many, typer.Option(autocompletion=MODEL, help=f"With --dataset: {MODEL_NAMES}, repeatable.")
+    ] = None,
     fraction: Annotated[
         list[float] | None, typer.Option(help="Share of the columns the attacker holds, repeatable.")
     ] = None,
     split: Annotated[How | None, typer.Option(help="With --dataset: how columns are dealt out.")] = None,
-    defense: Annotated[Many, typer.Option("--defense", "-d", help="Repeatable; one of each kind by default.")] = None,
-    attack: Annotated[Many, typer.Option("--attack", "-a", help="Repeatable; one of each kind by default.")] = None,
+    defense: Annotated[
+        Many, typer.Option("--defense", "-d", autocompletion=DEFENSE, help="Repeatable; one of each kind by default.")
+    ] = None,
+    attack: Annotated[
+        Many, typer.Option("--attack", "-a", autocompletion=ATTACK, help="Repeatable; one of each kind by default.")
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Repetitions, for intervals.")] = 3,
     sensitive: Annotated[
         Many, typer.Option(help="A private column to look at first, COLUMN or PARTY:COLUMN, repeatable.")
@@ -62,6 +71,12 @@ def audit(
 
     An interrupted audit goes on where it stopped when the same command is given again.
     """
+    for spec in defense or ():
+        check_defense(spec)
+    for spec in attack or ():
+        check_attack(spec)
+    check_source(run, dataset=dataset, entry=entry, party=party, models=model or ())
+
     from privee.audit import Grid, run_grid, save_audit
     from privee.audit.grid import default_defenses
 
@@ -115,7 +130,8 @@ def print_audit(found: Audit) -> None:
     out.print(
         "Grade: of the column that is told best, by an attacker who knows the defense and asks once, honestly. "
         "Left: of what a guess without the release leaves open about that column, the share that the attacker still "
-        "misses; mean: the same over all columns, in square errors. What is told by chance is not counted (5 % for all "
+        "misses; mean: the same over all columns, in square errors. A second value with a figure: it may be told with "
+        "an AUC above 0.9, so the grade is weak at best. What is told by chance is not counted (5 % for all "
         "columns, questions and attacks together). Order: of records by score, Kendall's tau with the scores' own. "
         "All of it is in the report."
     )
@@ -125,23 +141,24 @@ def _table(found: Audit, subject: str) -> Table:
     cards = [card for card in found.cards if card.subject == subject]
     labelled = any(card.utility is not None and card.utility.auc is not None for card in cards)
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("defense", overflow="fold", max_width=22)
+    table.add_column("defense", overflow="fold")
     table.add_column("grade")
-    table.add_column("worst column", overflow="fold", max_width=26)
-    for heading in ("left", "mean", "AUC" if labelled else "class\nkept", "order", "L1\nmoved"):
+    table.add_column("worst column", overflow="fold")
+    moved = out.width >= ROOMY  # elsewhere it is in the report alone: what is read first is the column
+    for heading in ("left", "mean", "AUC" if labelled else "class\nkept", "order", *(["L1\nmoved"] if moved else [])):
         table.add_column(heading, justify="right", no_wrap=True)
     for card in cards:
         worst = card.worst
         auc = None if card.utility is None else card.utility.auc
         table.add_row(
-            card.defense,
+            folded(card.defense, 20),
             card.grade,
-            "-" if worst is None else column_words(worst) if worst.told else "nothing told",
+            "-" if worst is None else folded(column_words(worst), 22, "= ") if worst.told else "nothing told",
             f"{worst.remaining:.0%}" if worst is not None and worst.told else "-",
             f"{card.guess_normalised:.0%}",
             "-" if labelled and auc is None else f"{auc:.3f}" if labelled else f"{card.label_kept:.0%}",
             "-" if card.order_between is None else f"{card.order_between:.2f}",
-            f"{card.mean_l1_moved:.2f}",
+            *([f"{card.mean_l1_moved:.2f}"] if moved else []),
         )
     return table
 
@@ -150,7 +167,9 @@ def column_words(exposure: ColumnExposure) -> str:
     """A column with what of it is told best, for tables."""
     asked = "" if exposure.by == "error" else f"={exposure.by}" if exposure.kind == "category" else f" {exposure.by}"
     told = "" if exposure.auc is None or exposure.by == "error" else f", AUC {exposure.auc:.2f}"
-    return f"{exposure.name}{asked} ({exposure.party}){told}"
+    capped = exposure.capped_auc is not None and exposure.capped_by != exposure.by
+    also = f"; {exposure.capped_by} {exposure.capped_auc:.2f}" if capped else ""
+    return f"{exposure.name}{asked} ({exposure.party}){told}{also}"
 
 
 def _print_columns(cards: Sequence[Card], subject: SubjectInfo) -> None:

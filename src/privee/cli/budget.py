@@ -8,37 +8,81 @@ import typer
 from rich.bar import Bar
 from rich.table import Table
 
+from privee.cli.names import DEFENSE
 from privee.cli.output import out, print_json
+from privee.defenses import Guarantee
 from privee.defenses import defense as make_defense
+from privee.defenses.rank_noise import RankNoise
 from privee.errors import PriveeError
 from privee.theory.budget_plan import BudgetPlan, plan_budget
+from privee.theory.release_budget import TOTAL, ReleaseBudget, release_budget
+
+Chance = Annotated[float | None, typer.Option("--probability", "-p", help="... with this chance. [default: 0.5]")]
 
 
 def budget(
-    defense: Annotated[str, typer.Option("--defense", "-d", help="PRIVEE-U or U+ with settings.")] = "privee-u:rho=0.1",
+    defense: Annotated[
+        str, typer.Option("--defense", "-d", autocompletion=DEFENSE, help="What is released, with settings.")
+    ] = "privee-u:rho=0.1",
     classes: Annotated[int, typer.Option("--classes", "-k", min=2, help="How many classes the model has.")] = 10,
-    within: Annotated[float, typer.Option(help="Tolerance, as a share of the score: 0.01 is one percent.")] = 0.01,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Total of a record, where releases have an epsilon. [default: 8]")
+    ] = None,
+    delta: Annotated[float, typer.Option(help="Above 0: advanced composition where it allows more.")] = 0.0,
+    within: Annotated[
+        float | None, typer.Option(help="PRIVEE-U and U+: a score may be known to this share of it [default: 0.01] ...")
+    ] = None,
     tolerance: Annotated[float | None, typer.Option(help="Absolute tolerance instead; needs --scores.")] = None,
     scores: Annotated[str | None, typer.Option(help="A score vector, such as 0.7,0.2,0.1.")] = None,
-    probability: Annotated[float, typer.Option("--probability", "-p", help="Accepted chance of a hit.")] = 0.5,
+    probability: Chance = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """How many queries a record can bear before repeated releases give a score away.
+    """How many queries a record can bear before repeated releases give too much away.
 
     Example: `privee budget --defense privee-u:rho=0.1 --classes 10 --within 0.001`
+
+    With a proof of differential privacy: `privee budget --defense ordered-dp:epsilon=1 --epsilon 10`
     """
-    plan = plan_budget(
-        make_defense(defense),
-        classes=classes,
-        within=within,
-        tolerance=tolerance,
-        scores=None if scores is None else _vector(scores),
-        probability=probability,
-    )
-    if as_json:
-        print_json(plan.as_dict())
-    else:
-        _show(plan)
+    chosen = make_defense(defense)
+    if isinstance(chosen, RankNoise):
+        _refuse(chosen.name, "releases without an epsilon", epsilon=epsilon, delta=delta or None)
+        plan = plan_budget(
+            chosen,
+            classes=classes,
+            within=0.01 if within is None else within,
+            tolerance=tolerance,
+            scores=None if scores is None else _vector(scores),
+            probability=0.5 if probability is None else probability,
+        )
+        print_json(plan.as_dict()) if as_json else _show(plan)
+        return
+    unused = {"within": within, "tolerance": tolerance, "scores": scores, "probability": probability}
+    _refuse(chosen.name, "no chance of a hit in closed form, which privee-u and privee-u+ have", **unused)
+    found = release_budget(chosen, classes=classes, total=TOTAL if epsilon is None else epsilon, delta=delta)
+    print_json(found.as_dict()) if as_json else _tell(found, chosen.guarantee(classes))
+
+
+def _refuse(name: str, has: str, **given: object) -> None:
+    """Options that mean nothing for this defense are not taken in silence."""
+    for option, value in given.items():
+        if value is not None:
+            raise PriveeError(f"--{option} means nothing here: {name} has {has}")
+
+
+def _tell(found: ReleaseBudget, proven: Guarantee) -> None:
+    """The number, what it means, and what it is a number of."""
+    plural = "" if found.queries == 1 else "s"
+    many = "No number of queries" if found.queries is None else f"{found.queries:,} release{plural} per record"
+    out.print(f"[bold]{'No limit on queries' if found.kind == 'unlimited' else many}[/bold]: {found.words}")
+    if proven.same:
+        out.print(f"alike: {proven.same}", markup=False)
+    for text, lines in (("assumes", proven.assumptions), ("not covered", proven.not_covered)):
+        for line in lines:
+            out.print(f"{text}: {line}", markup=False)
+    if found.queries:
+        total = f"--epsilon {found.total:g}" + (f" --delta {found.total_delta:g}" if found.total_delta else "")
+        kept = f"--releases {found.queries}" if found.delta else total  # the gateway adds up no delta of a release
+        out.print(f"kept to by: privee gateway serve {kept}", markup=False)
 
 
 def _vector(text: str) -> list[float]:
@@ -49,10 +93,7 @@ def _vector(text: str) -> list[float]:
 
 
 def _show(plan: BudgetPlan) -> None:
-    queries = "no limit on queries" if plan.queries is None else f"{plan.queries:,} queries"
-    out.print(f"[bold]{queries}[/bold] per record: {plan.words}")
-    if not plan.curve:
-        return
+    out.print(f"[bold]{plan.queries:,} queries[/bold] per record: {plan.words}")
     table = Table("queries", "", "chance of a hit", "(paper's attack)", box=None)
     for point in plan.curve:
         bar = Bar(1.0, 0.0, point.best, width=30, color="red" if point.best > plan.probability else "green")

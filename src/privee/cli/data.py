@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
+from privee.cli.names import DATASET
 from privee.cli.output import err, out, print_json, progress_bar
-from privee.data.datasets import Fetched, describe, fetch_dataset, known_datasets, where_is
+
+if TYPE_CHECKING:
+    from privee.data.datasets import Fetched
 
 app = typer.Typer(help="Public datasets: what there is, and where it is.", no_args_is_help=True)
 
@@ -23,6 +26,8 @@ def list_datasets(data_dir: Folder = None, as_json: Json = False) -> None:
 
     Example: `privee data list`
     """
+    from privee.data.datasets import known_datasets, where_is
+
     known = known_datasets().values()
     places = [where_is(one.name, data_dir) for one in known]
     if as_json:
@@ -43,7 +48,9 @@ def list_datasets(data_dir: Folder = None, as_json: Json = False) -> None:
 
 @app.command()
 def fetch(
-    names: Annotated[list[str], typer.Argument(help="Datasets to fetch; see `privee data list`.")],
+    names: Annotated[
+        list[str], typer.Argument(autocompletion=DATASET, help="Datasets to fetch; see `privee data list`.")
+    ],
     data_dir: Folder = None,
     as_json: Json = False,
 ) -> None:
@@ -60,13 +67,15 @@ def fetch(
 
 
 def _fetch(name: str, data_dir: Path | None) -> Fetched:
+    from privee.data.datasets import fetch_dataset
+
     with progress_bar(f"fetching {name}") as progress:
         return fetch_dataset(name, data_dir=data_dir, progress=progress)
 
 
 @app.command()
 def info(
-    name: Annotated[str, typer.Argument(help="A dataset; see `privee data list`.")],
+    name: Annotated[str, typer.Argument(autocompletion=DATASET, help="A dataset; see `privee data list`.")],
     data_dir: Folder = None,
     as_json: Json = False,
 ) -> None:
@@ -74,6 +83,8 @@ def info(
 
     Example: `privee data info adult`
     """
+    from privee.data.datasets import describe
+
     with err.status(f"reading {name} ..."):
         facts = describe(name, data_dir)
     if as_json:

@@ -9,13 +9,28 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from privee.cli.model_options import MODEL_NAMES, id_columns, named_files, show_outcome
+from privee.cli.names import DATASET
 from privee.cli.output import InterruptedByUserError, err, out, print_json, progress_bar, stop_in_order
+from privee.cli.training_options import (
+    Batch,
+    ClassWeights,
+    Epochs,
+    Patience,
+    Penalty,
+    Rate,
+    Scaling,
+    Schedule,
+    ValidationShare,
+    given_settings,
+    open_settings,
+)
 from privee.data.partition import How
 from privee.errors import PriveeError
 
 if TYPE_CHECKING:
     from privee.federation.settings import JobSettings, SiteSettings
     from privee.vfl.experiment import TrainingOutcome
+    from privee.vfl.training import TrainingSettings
 
 app = typer.Typer(no_args_is_help=True, help="Train across organisations, each on its own machine, over NVIDIA FLARE.")
 
@@ -30,10 +45,6 @@ Active = Annotated[str | None, typer.Option(help="With --party: who holds the la
 Ids = Annotated[list[str] | None, typer.Option("--id", help="With --party: id column, or PARTY:COLUMN.")]
 Label = Annotated[str | None, typer.Option(help="With --party: the label column.")]
 Share = Annotated[float, typer.Option(help="With --party: share of records kept for testing.")]
-Epochs = Annotated[int, typer.Option(min=1, help="Passes over the training rows.")]
-Batch = Annotated[int, typer.Option(min=1, help="Rows per step.")]
-Rate = Annotated[float, typer.Option(help="Of Adam.")]
-Stop = Annotated[int | None, typer.Option(help="Stop after so many epochs without a better loss.")]
 Seed = Annotated[int, typer.Option(help="For weights, batches and splits.")]
 Pipeline = Annotated[bool, typer.Option(help="One exchange per step, embeddings one step older.")]
 Packed = Annotated[Literal["exact", "fp16", "int8"], typer.Option(help="How embeddings travel.")]
@@ -44,7 +55,9 @@ Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 @app.command("simulate")
 def simulate(
-    dataset: Annotated[str | None, typer.Argument(help="A dataset by name; or give --party.")] = None,
+    dataset: Annotated[
+        str | None, typer.Argument(autocompletion=DATASET, help="A dataset by name; or give --party.")
+    ] = None,
     run: Annotated[Path, typer.Option("--out", "-o", help="Folder for the run; again to resume it.")] = Path("run"),
     model: Model = "mlp",
     parties: Parties = 2,
@@ -55,10 +68,15 @@ def simulate(
     ids: Ids = None,
     label: Label = None,
     test_share: Share = 0.2,
-    epochs: Epochs = 30,
-    batch_size: Batch = 128,
-    learning_rate: Rate = 1e-3,
-    patience: Stop = None,
+    epochs: Epochs = None,
+    batch_size: Batch = None,
+    learning_rate: Rate = None,
+    patience: Patience = None,
+    validation_share: ValidationShare = None,
+    scaling: Scaling = None,
+    class_weights: ClassWeights = "none",
+    penalty: Penalty = None,
+    schedule: Schedule = None,
     seed: Seed = 0,
     pipeline: Pipeline = False,
     packing: Packed = "exact",
@@ -73,7 +91,17 @@ def simulate(
     from privee.federation.kits.simulator import simulate as work
 
     stop_in_order()
-    training = _training(epochs, batch_size, learning_rate, patience, seed, pipeline)
+    given = given_settings(
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        patience=patience,
+        validation_share=validation_share,
+        scaling=scaling,
+        penalty=penalty,
+        schedule=schedule,
+    )
+    training = open_settings(given, dataset=dataset, seed=seed, pipeline=pipeline, class_weights=class_weights)
     shares = (parties, adversary_fraction, split)
     names, source, sites = _data(dataset, shares, party, active, ids, label, test_share, seed)
     job = _job(names, model, training, source, packing, (answer_seconds, align_seconds))
@@ -83,7 +111,9 @@ def simulate(
 @app.command("init")
 def init(
     project: Annotated[Path, typer.Argument(help="Folder to make: kits with keys, so keep it to yourself.")],
-    dataset: Annotated[str | None, typer.Option(help="A dataset by name; or give --party.")] = None,
+    dataset: Annotated[
+        str | None, typer.Option(autocompletion=DATASET, help="A dataset by name; or give --party.")
+    ] = None,
     server: Annotated[str, typer.Option(help="Host name of the coordinator's machine.")] = "localhost",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port the server listens on.")] = 8002,
     direct_port: Annotated[int | None, typer.Option(help="A second port of the server's: faster steps.")] = None,
@@ -96,10 +126,15 @@ def init(
     ids: Ids = None,
     label: Label = None,
     test_share: Share = 0.2,
-    epochs: Epochs = 30,
-    batch_size: Batch = 128,
-    learning_rate: Rate = 1e-3,
-    patience: Stop = None,
+    epochs: Epochs = None,
+    batch_size: Batch = None,
+    learning_rate: Rate = None,
+    patience: Patience = None,
+    validation_share: ValidationShare = None,
+    scaling: Scaling = None,
+    class_weights: ClassWeights = "none",
+    penalty: Penalty = None,
+    schedule: Schedule = None,
     seed: Seed = 0,
     pipeline: Pipeline = False,
     packing: Packed = "exact",
@@ -113,7 +148,17 @@ def init(
     """
     from privee.federation.kits.project import create_project
 
-    training = _training(epochs, batch_size, learning_rate, patience, seed, pipeline)
+    given = given_settings(
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        patience=patience,
+        validation_share=validation_share,
+        scaling=scaling,
+        penalty=penalty,
+        schedule=schedule,
+    )
+    training = open_settings(given, dataset=dataset, seed=seed, pipeline=pipeline, class_weights=class_weights)
     shares = (parties, adversary_fraction, split)
     names, source, sites = _data(dataset, shares, party, active, ids, label, test_share, seed)
     job = _job(names, model, training, source, packing, (answer_seconds, align_seconds))
@@ -189,14 +234,6 @@ def run(
         show_outcome(_followed("training", work), as_json)
 
 
-def _training(epochs: int, batch_size: int, rate: float, patience: int | None, seed: int, pipeline: bool) -> Any:
-    from privee.vfl.training import TrainingSettings
-
-    return TrainingSettings(
-        epochs=epochs, batch_size=batch_size, learning_rate=rate, patience=patience, seed=seed, pipeline=pipeline
-    )
-
-
 def _data(
     dataset: str | None,
     shares: tuple[int, float | None, How | None],
@@ -228,7 +265,7 @@ def _data(
 def _job(
     names: tuple[str, ...],
     model: str,
-    training: Any,
+    training: tuple[TrainingSettings, tuple[str, ...]],
     source: Mapping[str, Any],
     packing: str,
     seconds: tuple[float, float],
@@ -240,7 +277,8 @@ def _job(
         run="run",
         parties=names,
         model=model,
-        training=training,
+        training=training[0],
+        left_open=training[1],
         source=source,
         packing=Packing(packing),
         answer_seconds=seconds[0],

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from privee.cli.names import DEFENSE
 from privee.cli.output import err, out, stop_in_order
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError
@@ -50,7 +51,10 @@ app = typer.Typer(no_args_is_help=True, help="Serve protected predictions of a j
 @with_budget_options
 def serve(
     run: Annotated[Path, typer.Argument(help="A finished run folder: config.json and coordinator/ are read.")],
-    defense: Annotated[str, typer.Option("--defense", "-d", help="What is released; `none` for the raw scores.")],
+    defense: Annotated[
+        str,
+        typer.Option("--defense", "-d", autocompletion=DEFENSE, help="What is released; `none` for the raw scores."),
+    ],
     party: Annotated[list[str], typer.Option(help="Where a party listens: NAME=HOST:PORT, repeatable.")],
     ledger: Annotated[str, typer.Option(envvar="PRIVEE_LEDGER_URL", help="Database.")] = "sqlite:///ledger.db",
     ledger_key: Annotated[Path, typer.Option(envvar="PRIVEE_LEDGER_KEY", help="Its key file.")] = Path("ledger.key"),
@@ -117,7 +121,9 @@ def _addresses(given: list[str]) -> dict[str, str]:
 @app.command("demo")
 def demo(
     folder: Annotated[Path | None, typer.Option(help="Keep everything here; default: a temporary folder.")] = None,
-    defense: Annotated[str, typer.Option("--defense", "-d", help="What is released.")] = "ordered-dp:epsilon=1",
+    defense: Annotated[
+        str, typer.Option("--defense", "-d", autocompletion=DEFENSE, help="What is released.")
+    ] = "ordered-dp:epsilon=1",
     releases: Annotated[int, typer.Option(min=1, help="Releases that each entity may give.")] = 10,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 picks a free one.")] = 8080,
 ) -> None:

@@ -13,7 +13,6 @@ from privee.cli.output import err, out, print_json
 app = typer.Typer(help="API keys: who may ask the gateway.", no_args_is_help=True)
 
 DAY = 86_400
-_WIDTHS = {"rate": 10, "quotas": 8, "state": 8}
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="The key's id; see `privee keys list`.")]
 Releases = Annotated[str | None, typer.Option(help="Most releases charged, such as 1000/day, or none.")]
 Entities = Annotated[str | None, typer.Option(help="Most different entities, such as 500/day, or none.")]
@@ -69,16 +68,15 @@ def list_keys(url: Url = URL, key: KeyFile = KEY, as_json: Json = False) -> None
     if as_json:
         print_json([one.as_dict() | {"state": one.state(now)} for one in found])
         return
-    table = Table()
-    for heading in ("id", "name", "role", "scopes", "rate", "quotas", "state"):
-        foldable = heading in {"name", "scopes", "rate", "quotas", "state"}
-        table.add_column(heading, overflow="fold", no_wrap=not foldable, min_width=_WIDTHS.get(heading))
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
     for one in found:
         state: str = one.state(now)
         if state == "active" and one.expires_at is not None:
             state += f" until {when(one.expires_at)[:10]}"
-        texts = (one.id, one.name, one.role, ", ".join(one.scopes), one.rate, str(one.quotas), state)
-        table.add_row(*map(plain, texts))
+        table.add_row(plain(one.id), plain(f"{one.name}: {one.role}, {state}"))
+        table.add_row("", plain(f"models {', '.join(one.scopes) or 'none'}; at most {one.rate}; quotas: {one.quotas}"))
     out.print(table, markup=False)
 
 

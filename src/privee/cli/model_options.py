@@ -6,11 +6,12 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privee.cli.output import err, out, print_json, progress_bar
+from privee.cli.names import check_dataset, check_model, model_names
+from privee.cli.output import err, note, out, print_json, progress_bar
 from privee.cli.utility_table import print_utilities
 from privee.data.partition import How
 from privee.errors import PriveeError
-from privee.registry import modules_of
+from privee.given import existing_file, existing_run
 
 if TYPE_CHECKING:
     from privee.audit import Subject
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
     from privee.vfl.worth import ModelWorth
 
 
-_NAMES = [module.rpartition(".")[2].replace("_", "-") for module in modules_of("privee.vfl.models")]
+_NAMES = model_names()
 MODEL_NAMES = f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}"
-"""The models there are, for help texts; their files are not loaded."""
+"""The models there are, for help texts."""
 
 
 def named_files(options: Sequence[str] | None) -> dict[str, Path]:
@@ -35,6 +36,11 @@ def named_files(options: Sequence[str] | None) -> dict[str, Path]:
             raise PriveeError(f"party {name} is given twice")
         files[name] = Path(path)
     return files
+
+
+def given_files(options: Sequence[str] | None) -> dict[str, Path]:
+    """The same for files that must be here."""
+    return {name: existing_file(path, f"party {name}") for name, path in named_files(options).items()}
 
 
 def id_columns(options: Sequence[str], parties: Collection[str]) -> dict[str, str]:
@@ -62,23 +68,6 @@ def dataset_data(
         dataset = load_dataset(name, data_dir=data_dir, seed=seed, progress=progress)
     partition = partition_of(dataset, parties=parties, adversary_fraction=fraction, how=how, seed=seed)
     return from_dataset(dataset, partition)
-
-
-def table_data(
-    files: dict[str, Path], *, active: str | None, ids: Sequence[str], label: str | None, test_share: float, seed: int
-) -> JointData:
-    """The parties' own tables, aligned and encoded."""
-    from privee.vfl.joint_data import from_tables
-
-    if active is None or active not in files:
-        raise PriveeError(f"which party holds the labels? Give --active, one of {', '.join(files)}")
-    if label is None:
-        raise PriveeError(f"which column of {active} holds the labels? Give --label COLUMN")
-    columns = id_columns(ids, files)
-    with progress_bar("aligning") as progress:
-        return from_tables(
-            files, active=active, id_columns=columns, label=label, test_share=test_share, seed=seed, progress=progress
-        )
 
 
 def show_outcome(outcome: TrainingOutcome, as_json: bool, kind: str = "") -> None:
@@ -110,6 +99,21 @@ def _show_worth(worth: ModelWorth) -> None:
         out.print(f"The joint model adds nothing to {worth.active}'s own columns here.", markup=False)
 
 
+def check_source(
+    run: Path | None, *, dataset: str | None, entry: str | None, party: Sequence[str] | None, models: Sequence[str]
+) -> None:
+    """Refuse what cannot be attacked, before anything is loaded that takes seconds to load."""
+    if sum(source is not None for source in (run, dataset, entry)) != 1:
+        raise PriveeError("say what to attack: a run folder, --dataset digits, or --entry module:function")
+    if run is not None:
+        existing_run(run)
+    if dataset is not None:
+        check_dataset(dataset)
+        for model in models:
+            check_model(model)
+    given_files(party)
+
+
 def chosen_subjects(
     run: Path | None,
     *,
@@ -123,11 +127,9 @@ def chosen_subjects(
     data_dir: Path | None,
     folder: Path,
 ) -> list[Subject]:
-    """A run, a dataset or a user's own model; one subject per model and adversary fraction."""
+    """A run, a dataset or a user's own model; one subject per model and adversary fraction. See `check_source`."""
     from privee.audit import subject_from_entry, subject_from_run
 
-    if sum(source is not None for source in (run, dataset, entry)) != 1:
-        raise PriveeError("say what to attack: a run folder, --dataset digits, or --entry module:function")
     if dataset is not None:
         shares: list[float | None] = [*fractions] or [None]
         where = folder / "models"
@@ -136,7 +138,7 @@ def chosen_subjects(
         one = subject_from_entry(entry)
     else:
         with progress_bar("aligning") as progress:
-            one = subject_from_run(_path(run), named_files(party) or None, data_dir, progress=progress)
+            one = subject_from_run(_path(run), given_files(party) or None, data_dir, progress=progress, tell=note)
     return [one.at_fraction(fraction) for fraction in fractions] or [one]
 
 

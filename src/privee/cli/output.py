@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import signal
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
@@ -23,6 +25,12 @@ class InterruptedByUserError(PriveeError):
 
 
 SECONDS_BETWEEN_LINES = 10.0
+ROOMY = 90
+"""From so many columns on, tables show more."""
+WIDE = 250
+"""Columns that a wide table takes at most."""
+
+Wide = Annotated[bool, typer.Option("--wide", help="All columns, as wide as they are.")]
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -33,9 +41,40 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, allow_nan=False))
 
 
+def print_line(text: str) -> None:
+    """One line, however long: never wrapped, cut or coloured, so that it can be copied."""
+    print(text)
+
+
+def folded(text: str, width: int, after: str = ":,") -> str:
+    """Text such as a spec on lines of this width, broken after a colon or comma and never within a setting.
+
+    Example:
+        >>> print(folded("privee-u+:rho_low=0.1,rho_high=0.9", 24))
+        privee-u+:rho_low=0.1,
+        rho_high=0.9
+    """
+    lines = [""]
+    for piece in re.findall(f"[^{after}]*[{after}]?", text):
+        if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > width:
+            lines.append("")
+        lines[-1] += piece.lstrip() if not lines[-1] else piece
+    return "\n".join(lines)
+
+
+def print_wide(table: Any) -> None:
+    """A table as wide as it wants to be, whatever the width of the terminal."""
+    Console(highlight=False, width=max(out.width, WIDE)).print(table)
+
+
 def print_error(message: str) -> None:
     """Write an error as one clear line."""
     print(f"privee: {' '.join(message.split())}", file=sys.stderr)
+
+
+def note(line: str) -> None:
+    """Write something worth knowing as one line, beside the results."""
+    err.print(line, markup=False, soft_wrap=True)
 
 
 def warn_of_formulas(count: int) -> None:

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from privee.cli.output import InterruptedByUserError, out, print_json, progress_bar
+from privee.cli.output import InterruptedByUserError, Wide, out, print_json, print_wide, progress_bar
+from privee.cli.paper_table import print_table
 
 if TYPE_CHECKING:
-    from privee.paper import Outcome, Row, Value
+    from privee.paper import Outcome
 
 app = typer.Typer(help="The paper's tables and figures, measured here beside what is printed.", no_args_is_help=True)
 
@@ -24,7 +26,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
 @app.command("list")
-def list_results(as_json: AsJson = False) -> None:
+def list_results(wide: Wide = False, as_json: AsJson = False) -> None:
     """What results there are.
 
     Example: `privee paper list`
@@ -35,10 +37,19 @@ def list_results(as_json: AsJson = False) -> None:
     if as_json:
         print_json(found)
         return
-    table = Table("name", "what it shows", "in the paper")
+    if wide:
+        table = Table("name", "what it shows", "in the paper")
+        for row in found:
+            table.add_row(*row.values())
+        print_wide(table)
+        return
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("name", no_wrap=True)
+    table.add_column("what it shows")
     for row in found:
-        table.add_row(*row.values())
+        table.add_row(row["name"], row["title"])
     out.print(table)
+    out.print("Where in the paper: privee paper list --wide")
 
 
 @app.command()
@@ -51,6 +62,7 @@ def run(
     jobs: Jobs = None,
     engine: EngineName = "local",
     data_dir: DataDir = None,
+    wide: Wide = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure one result and print it beside the paper's numbers.
@@ -70,7 +82,7 @@ def run(
     if as_json:
         print_json(outcome.as_dict() | {"files": {k: str(v) for k, v in files.items()}})
         return
-    print_outcome(outcome)
+    print_outcome(outcome, wide=wide)
     out.print(f"\nKept in {', '.join(map(str, files.values()))}", markup=False)
 
 
@@ -122,24 +134,9 @@ def report(
     out.print(f"Report: {write_report(folder, page)}", markup=False)
 
 
-def print_outcome(outcome: Outcome) -> None:
+def print_outcome(outcome: Outcome, *, wide: bool = False) -> None:
     """The table, then what agrees."""
-    first = outcome.rows[0]
-    measured = list(dict.fromkeys(name for row in outcome.rows for name in row.measured))
-    printed = [name for name in measured if any(name in row.printed for row in outcome.rows)]
-    table = Table(title=f"{outcome.title} ({outcome.size}; {outcome.band})", title_justify="left")
-    for name in first.where:
-        table.add_column(name, overflow="fold")  # a spec must not be cut short
-    for name in measured:
-        table.add_column(_words(name), justify="right")
-    for name in printed:
-        table.add_column(f"printed {_words(name)}", justify="right", style="dim")
-    noted = any(row.note for row in outcome.rows)
-    if noted:
-        table.add_column("note")
-    for row in outcome.rows:
-        table.add_row(*_cells(row, measured, printed), *([row.note] if noted else []))
-    out.print(table)
+    print_table(outcome, wide=wide)
     account = outcome.account
     out.print(
         f"Printed: {account.printed}. Measured: {account.measured}. Verdict: {_verdict(outcome)}. {account.reason}"
@@ -149,29 +146,3 @@ def print_outcome(outcome: Outcome) -> None:
 def _verdict(outcome: Outcome) -> str:
     words = {True: "agrees", False: "does not agree", None: "nothing printed to compare with"}
     return words[outcome.account.agrees]
-
-
-def _cells(row: Row, measured: list[str], printed: list[str]) -> list[str]:
-    where = [f"{value:,}" if isinstance(value, int) else str(value) for value in row.where.values()]
-    ours, theirs = (
-        [_figure(n, side.get(n)) for n in names] for names, side in ((measured, row.measured), (printed, row.printed))
-    )
-    return [*where, *ours, *theirs]
-
-
-def _figure(name: str, value: Value | None) -> str:
-    if value is None:
-        return "-"
-    size, unit = _unit(value.value) if name == "seconds" else (1.0, "")
-    ends = [] if value.low is None or value.high is None else [value.low / size, value.high / size]
-    band = f" ({ends[0]:.3g} to {ends[1]:.3g})" if ends else ""
-    return f"{value.value / size:.3g}{unit}{band}"
-
-
-def _unit(seconds: float) -> tuple[float, str]:
-    units = ((3600.0, " h"), (60.0, " min"), (1.0, " s"), (1e-3, " ms"))
-    return next((unit for unit in units if seconds >= unit[0]), (1e-6, " µs"))
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from privee.cli.names import DEFENSE
 from privee.cli.output import out, print_json, progress_bar, warn_of_formulas
-from privee.data.score_files.protect import Summary, protect_file
 from privee.defenses import defense as make_defense
+from privee.given import existing_file
 from privee.progress import watched
 from privee.randomness import seeded
+
+if TYPE_CHECKING:
+    from privee.data.score_files.protect import Summary
 
 
 def protect(
     file: Annotated[Path, typer.Argument(help="Scores: .csv, .tsv, .parquet or .npy, one row per record.")],
     out_file: Annotated[Path, typer.Option("--out", "-o", help="Where the releases go, same formats.")],
-    defense: Annotated[str, typer.Option("--defense", "-d", help="Name and settings; see `privee defenses`.")],
+    defense: Annotated[
+        str, typer.Option("--defense", "-d", autocompletion=DEFENSE, help="Name and settings; see `privee defenses`.")
+    ],
     id_columns: Annotated[
         list[str] | None,
         typer.Option("--id", help="Column to keep as it is; repeatable, patterns allowed. `id` and `*_id` always are."),
@@ -39,6 +45,10 @@ def protect(
     Example: `privee protect scores.csv --defense privee-u:rho=0.1 --out releases.csv`
     """
     chosen = make_defense(defense)
+    existing_file(file)
+
+    from privee.data.score_files.protect import protect_file
+
     with progress_bar(f"protecting {file.name}") as progress, watched(progress):
         summary = protect_file(
             file,
@@ -65,4 +75,6 @@ def _tell(summary: Summary, spec: str, out_file: Path) -> None:
     ranking, label = (n / summary.rows for n in (summary.rows_with_ranking_kept, summary.rows_with_label_kept))
     moved = summary.mean_l1_moved
     out.print(f"{out_file}: {summary.rows:,} rows, {summary.classes} classes, {spec}", markup=False)
+    if summary.read_as_two_classes:
+        out.print("one score column p: read as two classes, 1 - p and p; the release has both, in two columns")
     out.print(f"ranking kept {ranking:.1%}, predicted class kept {label:.1%}, mean L1 moved {moved:.3g}")

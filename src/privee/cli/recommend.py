@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from privee.cli.audit import column_words
-from privee.cli.model_options import MODEL_NAMES, chosen_subject
-from privee.cli.output import out, print_json, progress_bar
+from privee.cli.model_options import MODEL_NAMES, check_source, chosen_subject
+from privee.cli.names import DATASET, MODEL
+from privee.cli.output import out, print_json, print_line, progress_bar
 from privee.data.partition import How
+from privee.defenses.advice import check_keep
 from privee.errors import PriveeError
 
 if TYPE_CHECKING:
@@ -25,7 +28,8 @@ MODELS = Path(".privee-recommend")
 def recommend(
     run: Annotated[Path | None, typer.Argument(help="A finished run folder.")] = None,
     classes: Annotated[
-        int | None, typer.Option("--classes", "-k", help="Instead of a model: how many classes it has.")
+        int | None,
+        typer.Option("--classes", "-k", min=2, max=100_000, help="Instead of a model: how many classes it has."),
     ] = None,
     keep: Annotated[
         str,
@@ -37,7 +41,7 @@ def recommend(
     calibrated_top: Annotated[
         bool, typer.Option("--calibrated-top", help="The released top score must mean what the model's means.")
     ] = False,
-    queries: Annotated[int, typer.Option(help="Releases per record.")] = 1,
+    queries: Annotated[int, typer.Option(min=1, help="Releases per record.")] = 1,
     formal: Annotated[bool, typer.Option("--formal", help="A formal guarantee over all of them is wanted.")] = False,
     epsilon: Annotated[
         float | None, typer.Option(help="Its budget per record, over all releases; 8 unless given.")
@@ -48,8 +52,10 @@ def recommend(
     min_auc: Annotated[
         float | None, typer.Option(help="Smallest AUC of the release for the label; needs labels.")
     ] = None,
-    dataset: Annotated[str | None, typer.Option(help="Train a model on this dataset and attack it.")] = None,
-    model: Annotated[str, typer.Option(help=f"With --dataset: {MODEL_NAMES}.")] = "logistic",
+    dataset: Annotated[
+        str | None, typer.Option(autocompletion=DATASET, help="Train a model on this dataset and attack it.")
+    ] = None,
+    model: Annotated[str, typer.Option(autocompletion=MODEL, help=f"With --dataset: {MODEL_NAMES}.")] = "logistic",
     entry: Annotated[str | None, typer.Option(help="Your own model: module:function returning its parts.")] = None,
     party: Annotated[list[str] | None, typer.Option(help="New tables for a run on tables: NAME=FILE.")] = None,
     fraction: Annotated[float | None, typer.Option(help="Share of the columns the attacker holds.")] = None,
@@ -72,6 +78,12 @@ def recommend(
 
     Without a model, `--classes 10` tries settings on synthetic scores, and says nothing about attacks.
     """
+    check_keep(keep)
+    if classes is None:
+        check_source(run, dataset=dataset, entry=entry, party=party, models=[model])
+    elif any(source is not None for source in (run, dataset, entry)):
+        raise PriveeError("give a model or --classes, not both")
+
     from privee.audit.recommend import Effort, Wishes
     from privee.audit.recommend import recommend as advise
 
@@ -86,8 +98,6 @@ def recommend(
     )
     effort = Effort(seeds=seeds, records=records, auxiliary_rows=auxiliary, jobs=jobs)
     if classes is not None:
-        if any(source is not None for source in (run, dataset, entry)):
-            raise PriveeError("give a model or --classes, not both")
         found = advise(wishes, n_classes=classes)
     else:
         subject = chosen_subject(
@@ -112,12 +122,11 @@ def recommend(
 
 def _show(found: Recommendation) -> None:
     chosen = found.chosen
-    out.print(Text(f"{'Use' if found.met else 'Nearest'}: {chosen.defense}", style="bold"))
+    out.print(Text(f"{'Use' if found.met else 'Nearest'}: {chosen.defense}", style="bold"), soft_wrap=True)
     _lines(
         [
             *(("not met", f"{wish.replace('_', ' ')}: {words}") for wish, words in found.unmet.items()),
             ("why", chosen.why),
-            ("in Python", found.use),
             ("proven", chosen.proven),
             ("alike", chosen.same),
             *(("assumes", words) for words in chosen.assumptions),
@@ -131,17 +140,26 @@ def _show(found: Recommendation) -> None:
     )
     out.print(Text("\nConsidered, and why not", style="bold"))
     for option in found.alternatives:
-        _lines([(option.defense, f"{option.why}\n({_short(option)})")], width=30)
+        _option(option.defense, f"{option.why}\n({_short(option)})")
     out.print(Text("\nNever as protection", style="bold"))
     for option in found.not_protective:
-        _lines([(option.defense, option.why)], width=30)
+        _option(option.defense, option.why)
+    out.print(Text("\nIn Python, and for any command that takes a defense", style="bold"))
+    print_line(found.use)
+    print_line(f"--defense '{chosen.defense}'")  # no spec holds a quote
 
 
-def _lines(lines: Iterable[tuple[str, str]], width: int = 11) -> None:
+def _option(spec: str, words: str) -> None:
+    """A spec on a line of its own, whole, and what is said of it below."""
+    out.print(Text(spec), soft_wrap=True)
+    out.print(Padding(Text(words), (0, 0, 0, 4)))
+
+
+def _lines(lines: Iterable[tuple[str, str]]) -> None:
     """What on the left, words on the right; a repeated heading is left out."""
     table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(width=width, overflow="fold")
-    table.add_column(overflow="fold")  # a spec must not be cut short
+    table.add_column(width=11, overflow="fold")
+    table.add_column(overflow="fold")
     before = ""
     for what, words in lines:
         table.add_row(Text("" if what == before else what), Text(words))

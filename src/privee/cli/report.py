@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from privee.cli.output import out, print_json
+from privee.given import existing_audit
 
 
 def report(
@@ -25,6 +26,10 @@ def report(
 
     A PDF needs chromium, Chrome (on the path, or named in CHROME) or WeasyPrint.
     """
+    for place in (folder, compare):
+        if place is not None:
+            existing_audit(place)
+
     from privee.audit.saving import rewrite_report
 
     files = {"report": rewrite_report(folder, compare=compare)}

@@ -1,7 +1,11 @@
 """A Python client for the gateway: `privee.Client(url, key)` and `privee.AsyncClient(url, key)`.
 
-It needs httpx (`pip install 'privee[client]'`), which is loaded when a client is made.
+It needs httpx (`pip install 'privee[client]'`), which is looked for here and loaded when a client is made.
 """
+
+from privee.extras import require
+
+require("privee.client", "httpx", extra="client")
 
 from privee.client.async_client import AsyncClient
 from privee.client.client import Client

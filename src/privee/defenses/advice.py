@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from typing import Literal
+
+from privee.errors import SettingError
 
 Kept = Literal["class", "top", "ranking", "records"]
 """What may have to stay: exactly the predicted class, the order of some leading classes, or the whole ranking; or, as
@@ -40,3 +43,9 @@ class Advice:
     def why_lost(self, kept: Kept) -> str:
         """Why it lost where this must be kept; empty where it is not worth a mention."""
         return self.loses if isinstance(self.loses, str) else self.loses.get(kept, "")
+
+
+def check_keep(wish: str) -> None:
+    """Refuse a wish about what must stay that nothing can be asked for."""
+    if not isinstance(wish, str) or not re.fullmatch("ranking|class|order-of-records|top-0*[1-9][0-9]{0,8}", wish):
+        raise SettingError(f"keep must be ranking, class, order-of-records, or top-K such as top-3, got {wish!r}")

@@ -26,6 +26,8 @@ def check_key(key: bytes) -> bytes:
 
 def read_key(path: str | os.PathLike[str]) -> bytes:
     """The bytes of a file as a key; refuses a file that everybody can read or write, or that is too short."""
+    if Path(path).is_dir():
+        raise PriveeError(f"the key file {path} is a folder; give a file")
     try:
         with Path(path).open("rb") as file:
             mode = os.fstat(file.fileno()).st_mode

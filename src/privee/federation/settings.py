@@ -15,6 +15,7 @@ from privee.data.datasets import load_dataset
 from privee.data.partition import How
 from privee.errors import PriveeError, SettingError
 from privee.federation.wire.tensors import Packing
+from privee.vfl.defaults import LEFT_OPEN, filled_settings
 from privee.vfl.experiment import partition_of
 from privee.vfl.joint_model import COORDINATOR
 from privee.vfl.training import TrainingSettings
@@ -34,6 +35,8 @@ class JobSettings:
         align_seconds: the same for a step of the alignment, and for reading data.
         start_seconds: until all sites must be there.
         packing: how embeddings and their gradients travel.
+        left_open: settings of the training that every role chooses alike, once it knows how many rows and classes there
+            are (see `privee.vfl.defaults`).
     """
 
     run: str
@@ -45,8 +48,11 @@ class JobSettings:
     align_seconds: float = 600.0
     start_seconds: float = 120.0
     packing: Packing = Packing.EXACT
+    left_open: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if not set(self.left_open) <= set(LEFT_OPEN):
+            raise SettingError(f"what can be left open is {', '.join(LEFT_OPEN)}")
         for name in (self.run, *self.parties):
             if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}", name):
                 raise SettingError(f"names of runs and sites are letters, digits, '-' and '_' only, not {name!r}")
@@ -63,6 +69,10 @@ class JobSettings:
         """The party with the labels."""
         return self.parties[0]
 
+    def training_on(self, rows: int, n_classes: int) -> TrainingSettings:
+        """How to train, with what was left open as it suits so many training rows and classes."""
+        return filled_settings(self.training, self.left_open, model=self.model, rows=rows, n_classes=n_classes)
+
     @property
     def fingerprint(self) -> str:
         """Of all that decides the result: runs with the same name must agree in it."""
@@ -72,12 +82,17 @@ class JobSettings:
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return plain | {
-            "parties": list(self.parties),
-            "training": self.training.as_dict(),
-            "source": dict(self.source),
-            "packing": str(self.packing),
-        }
+        left = plain.pop("left_open")
+        return (
+            plain
+            | ({"left_open": list(left)} if left else {})
+            | {
+                "parties": list(self.parties),
+                "training": self.training.as_dict(),
+                "source": dict(self.source),
+                "packing": str(self.packing),
+            }
+        )
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> JobSettings:
@@ -87,6 +102,7 @@ class JobSettings:
                 "parties": tuple(values["parties"]),
                 "training": TrainingSettings(**values["training"]),
                 "packing": Packing(values.get("packing", "exact")),
+                "left_open": tuple(values.get("left_open", ())),
             }
             return cls(**{**values, **more})
         except PriveeError:

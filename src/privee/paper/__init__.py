@@ -3,6 +3,12 @@
 A new result is a new file in `results` with `@register`.
 """
 
+from privee.extras import require
+
+require(
+    "privee.paper", "torch", "safetensors", "sklearn", "pyarrow", "joblib", "jinja2", "matplotlib", "PIL", extra="audit"
+)
+
 from privee.paper.base import (
     Result,
     find_result,

@@ -1,5 +1,9 @@
 """The parties' side: certificates, the server that answers for one party, and the gateway's channel to all of them."""
 
+from privee.extras import require
+
+require("privee.party", "torch", "safetensors", "grpc", "sqlalchemy", extra="party")
+
 import os
 
 # gRPC's core writes lines of its own to standard error, where privee writes one JSON object per line; its traces hold

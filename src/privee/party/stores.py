@@ -176,7 +176,7 @@ def read_preprocessing(folder: Path, about: PartyDescription) -> Preprocessing:
 def _file_store(
     path: Path, about: PartyDescription, id_column: str, fitted: Preprocessing, aligned: AlignedIds | None
 ) -> MemoryStore:
-    table = read_party_table(path, id_column=id_column, kinds=fitted.kinds)
+    table = read_party_table(path, id_column=id_column, kinds=fitted.kinds, delimiter=about.delimiter)
     ids = checked_ids(table.ids, about.party)
     if aligned is not None:
         kept = np.flatnonzero(aligned.mask(ids))

@@ -1,5 +1,9 @@
 """Vertical federated learning: explicit roles that exchange embeddings and gradients, and nothing else."""
 
+from privee.extras import require
+
+require("privee.vfl", "torch", "safetensors", "sklearn", "pyarrow", extra="vfl")
+
 from privee.vfl.coordinator import Coordinator
 from privee.vfl.joint_model import JointModel, make_models
 from privee.vfl.models import ARCHITECTURES, ConcatTop, SumTop

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from privee.atomic import read_json, write_json
@@ -15,11 +16,14 @@ from privee.data.partition import How, Partition, split_columns, split_image
 from privee.data.tables import ALIGNED, Preprocessing, read_ids
 from privee.errors import PriveeError
 from privee.progress import Progress
-from privee.vfl.joint_data import JointData, from_dataset, new_rows, split_rows
+from privee.vfl.joint_data import JointData, from_dataset, split_known
 from privee.vfl.joint_model import JointModel, make_models
+from privee.vfl.matched_tables import Tell
 from privee.vfl.messages import Report
+from privee.vfl.own_tables import UNLABELLED, new_rows
 from privee.vfl.run_format import PARTY, party_file, run_config
 from privee.vfl.runs import RunFolder, write_private
+from privee.vfl.threads import threads_for, torch_threads
 from privee.vfl.training import OnStep, TrainingSettings, train
 from privee.vfl.worth import ModelWorth, measure_worth, write_worth
 
@@ -72,18 +76,40 @@ def partition_of(
 
 
 def train_run(
-    path: Path, data: JointData, model: str, settings: TrainingSettings, *, on_step: OnStep = lambda *_: None
+    path: Path,
+    data: JointData,
+    model: str,
+    settings: TrainingSettings,
+    *,
+    on_step: OnStep = lambda *_: None,
+    threads: int | None = None,
 ) -> TrainingOutcome:
-    """Train a joint model into a run folder; an interrupted run with the same settings goes on where it stopped."""
+    """Train a joint model into a run folder; an interrupted run with the same settings goes on where it stopped.
+
+    Args:
+        path: the run's folder.
+        data: what to train on.
+        model: name of the architecture.
+        settings: how to train.
+        on_step: told how far it is.
+        threads: of torch; chosen by the size of the model and the batch unless given.
+    """
     joint = _joint_model(data, model, settings.seed)
+    with torch_threads(threads_for(joint, settings.batch_size) if threads is None else threads):
+        return _trained(path, joint, data, model, settings, on_step)
+
+
+def _trained(
+    path: Path, joint: JointModel, data: JointData, model: str, settings: TrainingSettings, on_step: OnStep
+) -> TrainingOutcome:
     run = RunFolder.create(path, _config(data, model, settings))
     for party, files in data.private.items():
         write_private(run.part(party), files)
     for party, about in party_files(run.config, data.shapes).items():
         write_json(run.part(party) / PARTY, about)
-    progress = train(
-        joint.coordinator, joint.learners, torch.from_numpy(data.train), settings, keeper=run, on_step=on_step
-    )
+    rows = torch.from_numpy(data.train)
+    joint.prepare(rows, scaling=settings.scaling, class_weights=settings.class_weights)
+    progress = train(joint.coordinator, joint.learners, rows, settings, keeper=run, on_step=on_step)
     reports = [joint.coordinator.evaluate(torch.from_numpy(rows)) for rows in (data.train, data.test)]
     worth = measure_worth(joint, data)
     write_worth(path, worth)
@@ -98,10 +124,12 @@ def open_run(
     data_dir: Path | None = None,
     *,
     progress: Progress | None = None,
+    tell: Tell = lambda line: None,
 ) -> tuple[JointModel, JointData]:
     """A trained joint model with the data to predict on: its dataset, or new tables of the parties.
 
-    Tables are aligned; `progress` is told how far that is.
+    Tables with the ids of the training, or of the command before, are not aligned again. Otherwise `progress` is told
+    how far the alignment is, and `tell` why there is one.
     """
     run = RunFolder.open(path)
     run.check_files()
@@ -119,7 +147,9 @@ def open_run(
             config["data"],
             {name: _private(run, name) for name in config["parties"]},
             trained_on=_trained_on(run, config),
+            folders={name: run.part(name) for name in config["parties"]},
             progress=progress,
+            tell=tell,
         )
     joint = _joint_model(data, config["model"], config["training"]["seed"])
     run.load_weights(joint.learners)
@@ -134,6 +164,8 @@ def party_files(config: Mapping[str, Any], shapes: Mapping[str, Sequence[int]]) 
         mine: dict[str, Any] = {}
         if "tables" in source:
             mine["id_column"] = source["tables"]["id_columns"][name]
+            given = source["tables"].get("delimiters", {}).get(name)
+            mine |= {"delimiter": given} if given else {}
         elif "partition" in source:
             mine |= {"dataset": source["dataset"], "seed": seed, "part": source["partition"]["parts"][place]}
         files[name] = party_file(
@@ -194,7 +226,10 @@ def _trained_on(run: RunFolder, config: Mapping[str, Any]) -> frozenset[str] | N
     if not file.is_file():
         return None
     ids = read_ids(file, [tables["id_columns"][active]])
-    train, _ = split_rows(len(ids), tables["test_share"], config["training"]["seed"])
+    known = np.ones(len(ids), dtype=bool)
+    if (unlabelled := run.part(active) / UNLABELLED).is_file():
+        known[read_json(unlabelled)["rows"]] = False
+    train, _ = split_known(known, tables["test_share"], config["training"]["seed"])
     return frozenset(ids.take(train).to_pylist())
 
 

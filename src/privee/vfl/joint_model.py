@@ -55,6 +55,11 @@ class JointModel:
         """Every role's learner by role name."""
         return {party.name: party.learner for party in self.parties} | {COORDINATOR: self.coordinator.learner}
 
+    def prepare(self, rows: Tensor, *, scaling: str = "none", class_weights: str = "none") -> None:
+        """Let every party fit what a training on these rows needs; see `PassiveParty.prepare`."""
+        for party in self.parties:
+            party.prepare(rows, scaling=scaling, class_weights=class_weights)
+
     def scores(self, rows: Tensor | None = None, *, progress: Progress = lambda done, size: None) -> np.ndarray:
         """Class confidences of these rows (all of them by default), undefended."""
         chosen = torch.arange(self.rows) if rows is None else rows

@@ -19,11 +19,23 @@ class Learner:
         self._parameters: list[nn.Parameter] = []
         self._optimizer: torch.optim.Optimizer | None = None
 
-    def start(self, learning_rate: float) -> None:
-        """Make a fresh optimizer; a model without parameters needs none."""
+    def start(self, learning_rate: float, decay: float = 0.0) -> None:
+        """Make a fresh optimizer; a model without parameters needs none.
+
+        Args:
+            learning_rate: of Adam; `set_rate` changes it later.
+            decay: pull of the weights towards 0, biases apart; the gradient of half of it times their squares.
+        """
         self._parameters = [p for p in self.model.parameters() if p.requires_grad]
         if self._parameters:  # fused: one kernel per step, so that several small optimizers cost no more than one
-            self._optimizer = torch.optim.Adam(self._parameters, lr=learning_rate, fused=True)
+            groups = [{"params": [p], "weight_decay": decay if p.ndim > 1 else 0.0} for p in self._parameters]
+            given = groups if decay else self._parameters
+            self._optimizer = torch.optim.Adam(given, lr=learning_rate, fused=True)
+
+    def set_rate(self, learning_rate: float) -> None:
+        """Learn at this rate from the next step on."""
+        for group in [] if self._optimizer is None else self._optimizer.param_groups:
+            group["lr"] = learning_rate
 
     def mode(self, train: bool) -> None:
         """Switch between training and evaluation, only when it changes: walking the modules costs time."""

@@ -22,6 +22,7 @@ from privee.vfl.messages import (
     Work,
     WorkAndLogits,
 )
+from privee.vfl.scaling import fit_scaling
 
 MOST_WAITING = 2
 """Batches that may wait for their gradients: the last one and, in pipelined training, the one before."""
@@ -35,6 +36,16 @@ class PassiveParty:
         self.learner = Learner(model)
         self._features = features
         self._waiting: deque[tuple[Tensor, list[Tensor] | None]] = deque()
+
+    def prepare(self, rows: Tensor, *, scaling: str = "none", class_weights: str = "none") -> None:
+        """Fit what a training needs to know of its own rows, before the first step; nothing of it leaves the party.
+
+        Args:
+            rows: numbers of the training rows.
+            scaling: how to bring the columns to one scale (see `privee.vfl.scaling`).
+            class_weights: `balanced` is for the party with the labels.
+        """
+        fit_scaling(self.learner.model, self._features[rows], scaling)
 
     def handle(self, message: Message) -> Message:
         """Answer one message of the coordinator."""
@@ -82,7 +93,16 @@ class ActiveParty(PassiveParty):
         if len(labels) != len(features):
             raise PriveeError(f"party {name} has {len(features)} rows of columns but {len(labels)} labels")
         self._labels = labels
+        self._weights: Tensor | None = None
         self._forget()
+
+    def prepare(self, rows: Tensor, *, scaling: str = "none", class_weights: str = "none") -> None:
+        """The same, and what each class counts: with `balanced` all alike, a mean of 1 over the training rows."""
+        super().prepare(rows, scaling=scaling, class_weights=class_weights)
+        labels = self._labels[rows]
+        if class_weights == "balanced":
+            counts = torch.bincount(labels, minlength=int(self._labels.max()) + 1)
+            self._weights = len(labels) / (counts.count_nonzero() * counts.clamp_min(1))
 
     def handle(self, message: Message) -> Message:
         """Answer one message of the coordinator."""
@@ -97,7 +117,9 @@ class ActiveParty(PassiveParty):
     def _judge(self, message: Logits) -> LogitGradient:
         labels, count = self._labels[message.rows], len(message.rows)
         log_scores = functional.log_softmax(message.values, dim=1)
-        self._losses.append(functional.nll_loss(log_scores, labels, reduction="sum"))
+        weights = None if self._weights is None else self._weights[labels].to(log_scores.dtype)
+        losses = functional.nll_loss(log_scores, labels, reduction="sum" if weights is None else "none")
+        self._losses.append(losses if weights is None else (losses * weights).sum())
         self._hits.append((message.values.argmax(dim=1) == labels).sum())
         self._rows += count
         if not message.train:
@@ -105,6 +127,8 @@ class ActiveParty(PassiveParty):
         # Cross entropy's gradient in closed form: scores minus one at the label, over the batch.
         gradient = log_scores.exp_()
         gradient.scatter_add_(1, labels[:, None], torch.full((count, 1), -1.0, dtype=gradient.dtype))
+        if weights is not None:
+            gradient.mul_(weights[:, None])
         return LogitGradient(gradient.div_(count))
 
     def _report(self) -> Report:

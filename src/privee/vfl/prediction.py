@@ -14,14 +14,17 @@ import torch
 
 from privee.data.score_files.open_files import save_scores
 from privee.defenses import Defense
+from privee.errors import PriveeError
 from privee.progress import Progress
 from privee.randomness import Draws
 from privee.scores import order_between, utility_of
 from privee.theory import rows_in_order
 from privee.vfl.experiment import open_run
 from privee.vfl.joint_data import JointData, Rows
+from privee.vfl.matched_tables import Tell
 
 Which = Literal["test", "train", "all"]
+"""Of a dataset its own split; of tables the records that the model was trained on, and all others."""
 
 
 def predict(
@@ -30,16 +33,21 @@ def predict(
     defense: Defense,
     *,
     files: Mapping[str, Path] | None = None,
-    which: Which = "test",
+    which: Which | None = None,
     draws: Draws | None = None,
     data_dir: Path | None = None,
     force: bool = False,
     spreadsheet: bool = False,
     progress: Progress = lambda done, size: None,
+    aligning: Progress | None = None,
+    tell: Tell = lambda line: None,
 ) -> dict[str, Any]:
-    """Write the releases of a run's predictions to a file and return a summary."""
-    joint, data = open_run(run, files, data_dir)
-    rows = np.concatenate([data.train, data.test]) if which == "all" else getattr(data, which)
+    """Write the releases of a run's predictions to a file and return a summary.
+
+    Unless `which` says otherwise, these are the test rows of a dataset, and all records of tables.
+    """
+    joint, data = open_run(run, files, data_dir, progress=aligning, tell=tell)
+    rows = chosen_rows(data, which)
     scores = joint.scores(torch.from_numpy(rows), progress=progress)
     release = defense.release(scores, draws=draws)
     formulas = save_scores(
@@ -58,6 +66,21 @@ def predict(
         "utility": measured(data, rows, scores, release),
         "formulas": formulas,
     }
+
+
+def chosen_rows(data: JointData, which: Which | None) -> Rows:
+    """Row numbers; of tables by what the model was trained on, which the active party's ids tell."""
+    if data.ids is None:
+        return np.concatenate([data.train, data.test]) if which == "all" else getattr(data, which or "test")
+    if which in (None, "all"):
+        return np.concatenate([data.train, data.test])
+    if data.seen is None:
+        raise PriveeError("the run does not tell which records it was trained on; use --rows all")
+    rows = np.flatnonzero(data.seen if which == "train" else ~data.seen)
+    if not len(rows):
+        kind = "was" if which == "train" else "was not"
+        raise PriveeError(f"these tables hold no record that the model {kind} trained on; use --rows all")
+    return rows
 
 
 def measured(data: JointData, rows: Rows, scores: np.ndarray, release: np.ndarray) -> dict[str, Any] | None:
@@ -91,4 +114,5 @@ def _ids(data: JointData, rows: Rows) -> tuple[str, list[object]]:
     if data.ids is None:
         return "row", rows.tolist()
     tables = data.about["tables"]
-    return tables["id_columns"][tables["parties"][0]], [data.ids[row] for row in rows]
+    ids: list[object] = [int(data.ids[row]) if data.whole_ids else data.ids[row] for row in rows]
+    return tables["id_columns"][tables["parties"][0]], ids

@@ -17,13 +17,14 @@ from privee.atomic import read_json, write_json
 from privee.data.partition import Part
 from privee.data.tables import ALIGNED
 from privee.errors import PriveeError
+from privee.given import RUN_FILE
 from privee.version import __version__
 
 FORMAT = 1
 PARTY_FORMAT = 1
-CONFIG, METRICS, PARTY, WEIGHTS = "config.json", "metrics.jsonl", "party.json", "model.safetensors"
+CONFIG, METRICS, PARTY, WEIGHTS = RUN_FILE, "metrics.jsonl", "party.json", "model.safetensors"
 UTILITY = "utility.json"
-PART_FILES = frozenset({WEIGHTS, PARTY, "preprocessing.json", "labels.json", ALIGNED})
+PART_FILES = frozenset({WEIGHTS, PARTY, "preprocessing.json", "labels.json", "unlabelled.json", ALIGNED})
 """What a party's part of a run can hold; their checksums are in the config once the run is finished."""
 
 
@@ -113,6 +114,7 @@ class PartyDescription:
         shape: Of one row of its columns, encoded.
         n_classes: Of the joint model.
         id_column: In its own table; None for a dataset.
+        delimiter: Of its own CSV file, where it had to be given.
         dataset, seed, part: Name and split of the dataset, and which features of it are this party's.
     """
 
@@ -122,6 +124,7 @@ class PartyDescription:
     shape: tuple[int, ...]
     n_classes: int
     id_column: str | None = None
+    delimiter: str = ""
     dataset: str | None = None
     seed: int = 0
     part: Part | None = None
@@ -165,6 +168,7 @@ class PartyDescription:
             shape=shape,
             n_classes=saved["n_classes"],
             id_column=saved.get("id_column"),
+            delimiter=str(saved.get("delimiter", "")),
             dataset=saved.get("dataset"),
             seed=int(saved.get("seed", 0)),
             part=part and Part(str(part["name"]), tuple(part["features"]), tuple(part["shape"])),

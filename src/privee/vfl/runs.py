@@ -21,12 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from privee.atomic import read_json, whole_file, write_json
-from privee.data.tables import ALIGNED, write_aligned
+from privee.data.alignment.kept import LATEST
+from privee.data.tables.aligned import AlignedList
 from privee.errors import PriveeError
+from privee.given import existing_run
 from privee.vfl.joint_model import COORDINATOR
 from privee.vfl.learner import Learner
 from privee.vfl.run_format import (
-    CONFIG,
     METRICS,
     PART_FILES,
     UTILITY,
@@ -51,8 +52,7 @@ class RunFolder:
         """Start a run, or find the unfinished one with the same config; anything else there is left alone."""
         run = cls(path)
         if not is_run(path):
-            if path.exists() and any(path.iterdir()):
-                raise PriveeError(f"{path} exists and is not a run; choose another folder")
+            refuse_other(path)
             write_config(path, config)
             return run
         if not same_config(run.config, config):
@@ -64,9 +64,7 @@ class RunFolder:
     @classmethod
     def open(cls, path: Path) -> RunFolder:
         """Open a finished run."""
-        run = cls(path)
-        if not is_run(path):
-            raise PriveeError(f"{path} is not a run: it has no {CONFIG}")
+        run = cls(existing_run(path))
         if not run.finished:
             raise PriveeError(f"the run in {path} is not finished; train again with the same settings to resume it")
         return run
@@ -172,12 +170,19 @@ class RunFolder:
             partial.write_text("".join(kept), encoding="utf-8")
 
 
+def refuse_other(path: Path) -> None:
+    """Refuse a place that holds something else than a run, or an alignment for one."""
+    held = (file.name for file in path.rglob("*") if not file.is_dir())
+    if not is_run(path) and (path.is_file() or any(name != LATEST for name in held)):
+        raise PriveeError(f"{path} exists and is not a run; choose another folder")
+
+
 def write_private(folder: Path, files: Mapping[str, Any]) -> None:
-    """Write a party's own files: the aligned ids, given as {id column: ids}, as Parquet; everything else as JSON."""
+    """Write a party's own files: the aligned ids as Parquet, everything else as JSON."""
     for name, value in files.items():
-        if name == ALIGNED:
-            ((column, ids),) = value.items()
-            write_aligned(folder / name, ids, column)
+        if isinstance(value, AlignedList):
+            value.write(folder / name)
+            (folder / LATEST).unlink(missing_ok=True)  # the same, from a look at the tables before
         else:
             write_json(folder / name, value)
 

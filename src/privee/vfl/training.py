@@ -17,13 +17,17 @@ from privee.errors import SettingError
 from privee.vfl.coordinator import Coordinator
 from privee.vfl.learner import Learner
 from privee.vfl.messages import Report
+from privee.vfl.models import SumTop
 from privee.vfl.pipeline import pipelined_epoch
+from privee.vfl.scaling import scaling_of
 from privee.vfl.seeds import batches, seed_everything
+
+LATER = ("pipeline", "scaling", "class_weights", "penalty", "schedule")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainingSettings:
-    """How to train; the defaults suit the embedded data.
+    """How to train; the defaults are a plain training, those that suit a table are in `privee.vfl.defaults`.
 
     Attributes:
         epochs: passes over the training rows, at most.
@@ -33,6 +37,10 @@ class TrainingSettings:
         patience: stop after this many epochs without a better validation loss, and go back to the best; None: never.
         validation_share: share of the training rows kept for validation when `patience` is set.
         pipeline: one exchange per step instead of two, with embeddings one step older (see `privee.vfl.pipeline`).
+        scaling: `standard` or `quantile` brings each party's columns to one scale (see `privee.vfl.scaling`).
+        class_weights: `balanced` counts every class alike, however rare; scores then are no probabilities any more.
+        penalty: on the squares of the weights, in the unit of 1 / C of scikit-learn's LogisticRegression.
+        schedule: `cosine` lets the learning rate fall to 0 over the epochs; `constant` leaves it.
     """
 
     epochs: int = 30
@@ -42,6 +50,10 @@ class TrainingSettings:
     patience: int | None = None
     validation_share: float = 0.1
     pipeline: bool = False
+    scaling: str = "none"
+    class_weights: str = "none"
+    penalty: float = 0.0
+    schedule: str = "constant"
 
     def __post_init__(self) -> None:
         for name, least in (("epochs", 1), ("batch_size", 1), ("patience", 1)):
@@ -52,11 +64,28 @@ class TrainingSettings:
             raise SettingError(f"learning_rate must be above 0, got {self.learning_rate!r}")
         if not 0 < self.validation_share < 1:
             raise SettingError(f"validation_share must be between 0 and 1, got {self.validation_share!r}")
+        if not 0 <= self.penalty < math.inf:
+            raise SettingError(f"penalty must be 0 or more, got {self.penalty!r}")
+        scaling_of(self.scaling)
+        for name, known in (("class_weights", ("none", "balanced")), ("schedule", ("constant", "cosine"))):
+            if getattr(self, name) not in known:
+                raise SettingError(f"{name} must be {' or '.join(known)}, got {getattr(self, name)!r}")
+
+    def rate(self, epoch: int) -> float:
+        """The learning rate after so many epochs."""
+        if self.schedule == "constant":
+            return self.learning_rate
+        return self.learning_rate * (1 + math.cos(math.pi * min(epoch, self.epochs) / self.epochs)) / 2
+
+    def decay(self, rows: int) -> float:
+        """The pull of the penalty on a weight, beside a mean over so many training rows."""
+        return self.penalty / max(1, rows)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; `pipeline` only if it is on, so that older run folders still agree."""
+        """Plain values, ready for JSON; what came later only if it is on, so that older run folders still agree."""
+        fields = {field.name: field.default for field in dataclasses.fields(self)}
         plain = dataclasses.asdict(self)
-        return plain if self.pipeline else {name: value for name, value in plain.items() if name != "pipeline"}
+        return {name: value for name, value in plain.items() if name not in LATER or value != fields[name]}
 
 
 @dataclasses.dataclass
@@ -108,14 +137,21 @@ def train(
     keeper: Keeper | None = None,
     on_step: OnStep = lambda *_: None,
 ) -> TrainingState:
-    """Train the joint model on these row numbers; goes on from the keeper's last checkpoint if it has one."""
+    """Train the joint model on these row numbers; goes on from the keeper's last checkpoint if it has one.
+
+    What a party does with its own columns and labels before the first step, it has done (`PassiveParty.prepare`).
+    """
     seed_everything(settings.seed)
+    if settings.scaling != "none" and isinstance(coordinator.learner.model, SumTop):
+        coordinator.learner.model.learn_level()
     for learner in learners.values():
-        learner.start(settings.learning_rate)
+        learner.start(settings.learning_rate, settings.decay(len(rows)))
     progress = (keeper.restore(learners) if keeper else None) or TrainingState()
     keeper = keeper or InMemory()
     training, validation = split_validation(rows, settings)
     while progress.epoch < settings.epochs and not progress.stopped:
+        for learner in learners.values():
+            learner.set_rate(settings.rate(progress.epoch))
         report = _epoch(coordinator, training, settings, progress.epoch, on_step)
         progress.epoch += 1
         best = _judge(coordinator, validation, settings, progress, report, keeper)

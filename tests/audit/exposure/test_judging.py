@@ -101,9 +101,34 @@ def test_what_the_release_alone_tells_is_weak_at_best_even_where_own_columns_tel
 def test_what_chance_may_do_is_not_told():
     (one,) = judged(column(0, 0.1, 0.1, question(0.7, 0.5, positives=12, error=0.11)))
     assert (one.grade, one.settled) == ("guarded", True)
-    (one,) = judged(column(0, 0.1, 0.1, question(0.8, 0.5, positives=12, error=0.14)))
+    (one,) = judged(column(0, 0.1, 0.1, question(0.8, 0.5, positives=12, error=0.12)))
     assert (one.grade, one.settled) == ("guarded", False)  # it looks like a leak, with too few records to say so
     assert one.p_value < 1
+
+
+def test_a_handful_of_records_is_judged_by_their_places_not_by_a_standard_error():
+    """Three records placed at the top have no spread, and so a standard error of zero."""
+    for chance, grade in ((0.5, "guarded"), (1e-4, "open")):
+        told = question(1.0, 0.6, positives=3, error=0.0, chance=chance)
+        assert judged(column(0, 0.1, 0.1, told))[0].grade == grade
+        assert judged(column(0, 0.1, 0.1, told), alone=True)[0].grade == grade
+
+
+def test_a_rare_value_that_looks_told_by_the_release_alone_is_not_named_for_it():
+    common, rare = question(0.55, 0.6, words="no"), question(0.95, 0.6, positives=4, chance=0.2, words="rare")
+    assert judged(column(0, 0.1, 0.1, common, rare), alone=True)[0].alone_auc == 0.55
+    sure = dataclasses.replace(rare, chance=1e-6)
+    assert judged(column(0, 0.1, 0.1, common, sure), alone=True)[0].alone_auc == 0.95
+
+
+def test_the_question_that_made_a_grade_worse_is_named():
+    """Two thirds remain of one value, which would be partial; another value may be told with an AUC above 0.9."""
+    one, other = question(0.84, 0.74, words="married"), question(0.895, 0.86, words="single", error=0.004)
+    (found,) = judged(column(0, 0.1, 0.1, one, other))
+    assert (found.grade, found.by) == ("weak", "married")
+    assert (found.capped_by, found.capped_auc) == ("single", 0.895)
+    (found,) = judged(column(0, 0.1, 0.1, one))
+    assert (found.grade, found.capped_by, found.capped_auc) == ("partial", "", None)
 
 
 def test_the_more_is_looked_at_the_more_is_asked_for():

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, norm
 from sklearn.metrics import roc_auc_score
 
-from privee.audit.exposure.paired_auc import difference_error, placements, top_precision
+from privee.audit.exposure.paired_auc import chance_if_few, difference_error, placements, top_precision
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -40,6 +40,29 @@ def test_two_scores_that_tell_alike_differ_by_chance_alone():
         one, other = (placements(rng.normal(size=300) + holds, holds) for _ in range(2))
         rejected += (one.auc - other.auc) / difference_error(one, other) > 1.645
     assert 5 < rejected < binom.isf(1e-4, 500, 0.05)
+
+
+@pytest.mark.parametrize("few", [3, 12])
+@pytest.mark.parametrize("auc", [0.5, 0.8])
+def test_few_records_are_told_by_chance_no_more_often_than_stated(few, auc):
+    """Two scores that tell alike, 2,000 tables: p-values below 1 % are binomial(2000, 0.01) at most; level 1e-4."""
+    rng = np.random.default_rng(few)
+    holds = np.arange(200) < few
+    shift = holds * norm.ppf(auc) * np.sqrt(2)
+    made = ((placements(rng.normal(size=200) + shift, holds) for _ in range(2)) for _ in range(2000))
+    assert sum(chance_if_few(*pair) < 0.01 for pair in made) < binom.isf(1e-4, 2000, 0.01)
+
+
+def test_few_records_that_are_told_are_seen():
+    """Six of 300 at the top, where a guess has an AUC of 0.6; and the same question turned round."""
+    rng = np.random.default_rng(0)
+    holds = np.arange(300) < 6
+    noise = rng.normal(size=300)
+    told, guess = placements(noise + 9 * holds, holds), placements(noise + 0.36 * holds, holds)
+    assert chance_if_few(told, guess) < 1e-6
+    assert chance_if_few(guess, guess) > 0.05
+    turned = [placements(-values, ~holds) for values in (noise + 9 * holds, noise + 0.36 * holds)]
+    assert chance_if_few(*turned) == pytest.approx(chance_if_few(told, guess))
 
 
 def test_precision_among_the_top_candidates_shares_ties():

@@ -10,7 +10,7 @@ import pytest
 from privee.data.score_files.csv_scores import as_text
 from privee.defenses import defense
 from privee.vfl.experiment import train_run
-from privee.vfl.joint_data import from_tables
+from privee.vfl.own_tables import from_tables
 from privee.vfl.prediction import predict
 from tests._support.commands import run
 from tests._support.party_world import TINY, make_tables

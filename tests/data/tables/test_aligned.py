@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import privee
 from privee.data.tables import ALIGNED, AlignedIds, write_aligned
 from privee.vfl.experiment import describe_parties, open_run, train_run
-from privee.vfl.joint_data import from_tables
+from privee.vfl.own_tables import from_tables
 from privee.vfl.runs import RunFolder
 from tests._support.party_world import TINY, make_tables, person
 

@@ -52,8 +52,16 @@ def test_nested_columns_are_refused_by_name(tmp_path, column, kind):
         ("id,income,a\n1,y,3\n2,y\n", "bank.csv, data row 2: the header has 3 cells, this row 2; the file is damaged"),
         ("id,income,a\n1,y,SECRET,4\n", "bank.csv, data row 1: the header has 3 cells, this row 4"),
         ('id,income,a\n1,y,3\n2,y,"cut off', "bank.csv is damaged: a quoted cell has no end"),
-        (b"id,income,a\n1,y,caf\xe9\n", "bank.csv, data row 1: not UTF-8 text; save the file as UTF-8"),
-        (b"\xff\xfei\x00d\x00", "bank.csv is not UTF-8 text; save it as UTF-8"),
+        ("id,incme,a\n1,y,3\n", "bank.csv has no column 'income'; did you mean 'incme'? its columns are id, incme, a"),
+        ("id,Income,a\n1,y,3\n", "bank.csv has no column 'income'; did you mean 'Income'?"),
+        (b"id,income,a\n1,\xc3\xa9,caf\xc3\xa9\n2,y,caf\xe9\n", "bank.csv is damaged: line 3 is not UTF-8 text while"),
+        (b"\xef\xbb\xbfid,income,a\n1,y,caf\xe9\n", "bank.csv is damaged: line 2 is not UTF-8 text"),
+        (b"id,income,a\n1,y,\x81\n", "bank.csv is damaged, or no text in UTF-8 or Windows-1252"),
+        (b"\xff\xfei\x00d\x00", "bank.csv has no rows"),
+        (b"\xff\xfei\x00d\x00,\x00\x00\xd8", "bank.csv is damaged, or no text in UTF-8 or UTF-16"),
+        (b"PK\x03\x04xl/workbook.xml", "bank.csv is a workbook or a zip archive; save the table as CSV"),
+        (b"\x1f\x8b\x08\x00cut", "bank.csv is damaged: it cannot be unpacked"),
+        (b"\x89PNG\r\n\x1a\n\x00\xff\xd8", "bank.csv is not a text file; save the table as CSV"),
     ],
 )
 def test_errors_of_csv_name_what_is_wrong(tmp_path, text, message):
@@ -65,6 +73,9 @@ def test_errors_of_csv_name_what_is_wrong(tmp_path, text, message):
 
 
 def test_errors_of_files(tmp_path):
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(privee.PriveeError, match=r"folder\.csv is a folder; give a file$"):
+        read_party_table(tmp_path / "folder.csv", id_column="id")
     with pytest.raises(privee.PriveeError, match=r"absent.csv: no such file"):
         read_party_table(tmp_path / "absent.csv", id_column="id")
     with pytest.raises(privee.PriveeError, match=r"cannot tell the format; use one of .csv, .tsv, .parquet, .pq"):

@@ -20,7 +20,7 @@ from privee.party.errors import PartyError
 from privee.party.wire import ABOUT, EMBED, EmbedReply
 from privee.pki.certificates import init_certificates
 from privee.vfl.experiment import open_run, train_run
-from privee.vfl.joint_data import from_tables
+from privee.vfl.own_tables import from_tables
 from tests._support.hostile_frames import framed
 from tests._support.party_world import SLACK, TINY, World, failure, make_tables, person, using
 

@@ -36,6 +36,7 @@ class QuestionFinding:
         auc, auc_se: of the attack, with its standard error over records.
         guess_auc: of the best guess that needs no release.
         gain_se: standard error of the difference of both, over the same records.
+        chance: the same question's p-value by a test for few records, see `chance_if_few`.
         precision, guess_precision: share of right ones among as many top candidates as there are right ones.
     """
 
@@ -47,6 +48,7 @@ class QuestionFinding:
     gain_se: float
     precision: float
     guess_precision: float
+    chance: float = 1.0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -117,6 +119,8 @@ class ColumnExposure:
         grade: "open", "weak", "partial" or "guarded".
         remaining: of what a guess leaves open, the share that the attack leaves open, by the figure `by` that says
             most. Where nothing is told beyond chance it is an estimate that means nothing: see `settled`.
+        capped_by, capped_auc: the question that may be told with an AUC above 0.9, where the grade is worse for it
+            than `remaining` says; empty where it is not.
         low, high: 95 % interval of `remaining`, wide enough to hold for all columns and attacks at once.
         by: "error", or the words of a question.
         attack, attacker: which attack says most, and whose it is.
@@ -162,6 +166,8 @@ class ColumnExposure:
     surest: float = 1.0
     surest_known: float = 0.0
     guess_surest_known: float = 0.0
+    capped_by: str = ""
+    capped_auc: float | None = None
 
     @property
     def told(self) -> bool:

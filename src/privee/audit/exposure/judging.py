@@ -23,6 +23,10 @@ Found = TypeVar("Found", ColumnFinding, QuestionFinding)
 TOLD = 0.9
 """An AUC that may be above this is never graded better than weak, however well the guess does."""
 
+FEW, MANY = 10, 30
+"""Below the first number of records that a question holds for, standard errors of an AUC are not to be trusted; from
+the second on they are all it takes."""
+
 
 class Attempt(NamedTuple):
     """One attack by one kind of attacker, pooled over seeds; `alone`: it uses no columns but the release."""
@@ -102,7 +106,7 @@ def _figures(number: int, attempts: Sequence[Attempt]) -> Iterator[Figure]:
             room = 1 - question.guess_auc
             if room > 0:
                 fewer = min(question.positives, found.rows - question.positives)
-                p_value = _chance(question.auc - question.guess_auc, question.gain_se, fewer)
+                p_value = _asked_by_chance(question, question.auc - question.guess_auc, question.gain_se, fewer)
                 error = question.gain_se / room
                 yield Figure(question.words, (1 - question.auc) / room, error, p_value, attempt, found, question)
 
@@ -112,6 +116,14 @@ def _chance(gain: float, error: float, count: int) -> float:
     if gain <= 0:
         return 1.0
     return float(student.sf(gain / error, max(1, count - 1))) if error > 0 else 0.0
+
+
+def _asked_by_chance(question: QuestionFinding, gain: float, error: float, fewer: int) -> float:
+    """By the test for few, by the one for many, and in between by the better of both, which counts as two."""
+    if fewer < FEW:
+        return question.chance
+    usual = _chance(gain, error, fewer)
+    return usual if fewer >= MANY else min(1.0, 2 * min(usual, question.chance))
 
 
 def _exposure(
@@ -125,12 +137,15 @@ def _exposure(
     width = _width(LEVEL / (2 * max(1, tests)), best.found.rows)
     alone = [q for a in attempts if a.alone and number in a.columns for q in a.columns[number].questions]
     found = best.found
+    grade, capping = _grade(remaining, sure, alone, found.rows, tests)
     return ColumnExposure(
         name=column.name,
         party=column.party,
         kind=column.kind,
         sensitive=column.sensitive,
-        grade=_grade(remaining, sure, alone, found.rows, tests),
+        grade=grade,
+        capped_by="" if capping is None else capping.words,
+        capped_auc=None if capping is None else capping.auc,
         remaining=remaining,
         low=max(0.0, best.remaining - width * best.error),
         high=max(remaining, best.remaining + width * best.error),
@@ -149,9 +164,16 @@ def _exposure(
         surest=found.surest,
         surest_known=found.surest_known,
         guess_surest_known=found.guess_surest_known,
-        alone_auc=max((question.auc for question in alone), default=None),
+        alone_auc=_alone_auc(alone, found.rows, tests),
         **(_asked(telling, width) if telling is not None else {}),
     )
+
+
+def _alone_auc(alone: Sequence[QuestionFinding], rows: int, tests: int) -> float | None:
+    """Of the question that the release alone tells best beyond chance, else of the one with most records to tell."""
+    sure = [question.auc for question in alone if _beyond_chance(question, rows, tests)]
+    most = max(alone, key=lambda question: min(question.positives, rows - question.positives), default=None)
+    return max(sure) if sure else None if most is None else most.auc
 
 
 def _asked(telling: Figure, width: float) -> dict[str, Any]:
@@ -169,18 +191,25 @@ def _asked(telling: Figure, width: float) -> dict[str, Any]:
     }
 
 
-def _grade(remaining: float, sure: Sequence[Figure], alone: Sequence[QuestionFinding], rows: int, tests: int) -> str:
-    """Nothing told beyond chance is guarded. What may be told with an AUC above 0.9 is weak at best."""
-    order = list(GRADES)
+def _grade(
+    remaining: float, sure: Sequence[Figure], alone: Sequence[QuestionFinding], rows: int, tests: int
+) -> tuple[str, QuestionFinding | None]:
+    """Nothing told beyond chance is guarded. What may be told with an AUC above 0.9 is weak at best.
+
+    Also the question that made it worse than what remains would say, if one did.
+    """
     found = grade_of(remaining) if sure else "guarded"
     told = [f.question for f in sure if f.question is not None] + [q for q in alone if _beyond_chance(q, rows, tests)]
-    near = any(question.auc + 2 * question.auc_se > TOLD for question in told)
-    return min(found, "weak", key=order.index) if near else found
+    near = [question for question in told if question.auc + 2 * question.auc_se > TOLD]
+    order = list(GRADES)
+    if not near or order.index(found) <= order.index("weak"):
+        return found, None
+    return "weak", max(near, key=lambda question: question.auc)
 
 
 def _beyond_chance(question: QuestionFinding, rows: int, tests: int) -> bool:
     fewer = min(question.positives, rows - question.positives)
-    return _chance(question.auc - 0.5, question.auc_se, fewer) * tests < LEVEL
+    return _asked_by_chance(question, question.auc - 0.5, question.auc_se, fewer) * tests < LEVEL
 
 
 def _width(level: float, rows: int) -> float:

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.audit.exposure.findings import Bound, ColumnFinding, PeopleFinding, QuestionFinding
-from privee.audit.exposure.paired_auc import difference_error, placements, share_below, top_precision
+from privee.audit.exposure.paired_auc import chance_if_few, difference_error, placements, share_below, top_precision
 from privee.data.columns import SourceColumn
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-FEWEST = 10
+FEWEST = 3
 """A question is asked if it holds for so many records, and for so many it does not."""
 SUREST = 0.05
 """The one in twenty about whom the release says most."""
@@ -101,6 +101,7 @@ def _answers(
             auc_se=mine.error,
             guess_auc=theirs.auc,
             gain_se=difference_error(mine, theirs),
+            chance=chance_if_few(mine, theirs),
             precision=top_precision(estimate[:, place], holds),
             guess_precision=max(top_precision(guess[:, place], holds) for guess in guesses.values()),
         )

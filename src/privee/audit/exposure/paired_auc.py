@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import gamma
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -53,6 +54,29 @@ def share_below(values: Array, others: Array) -> Array:
 def difference_error(one: Placements, other: Placements) -> float:
     """Standard error of the difference of two AUCs on the same records."""
     return _error(one.holds - other.holds, one.others - other.others)
+
+
+def chance_if_few(one: Placements, other: Placements) -> float:
+    """The chance that some score places the few as high as this, if it is no better than another on the same records.
+
+    For a handful of records a standard error says little. A score of AUC G is taken to place each of the few at a
+    quantile with distribution function v^(G / (1 - G)) (Lehmann's alternative), so that the logarithms of their
+    places add up to a gamma variable. G is the other score's AUC, or one half, plus 1.645 standard errors, none of
+    them smaller than that of a score that says nothing.
+
+    Example:
+        >>> few, many = np.array([9.0] * 6), np.arange(9.0)
+        >>> best = placements(np.concatenate([few, many]), np.arange(15) < 6)
+        >>> none = placements(np.zeros(15), np.arange(15) < 6)
+        >>> chance_if_few(best, none) < 1e-3, chance_if_few(none, none) > 0.5
+        (True, True)
+    """
+    ours, theirs = (p.holds if len(p.holds) <= len(p.others) else p.others for p in (one, other))
+    finest = 0.5 / max(len(one.holds), len(one.others))
+    error = max(other.error, 1.0 / math.sqrt(12 * len(theirs)))
+    ceiling = min(max(float(theirs.mean()), 0.5) + 1.645 * error, 1.0 - finest)
+    places = np.clip(ours, finest, 1.0 - finest)
+    return float(gamma.cdf(-ceiling / (1.0 - ceiling) * np.log(places).sum(), len(places)))
 
 
 def top_precision(scores: Array, holds: Flags) -> float:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from privee.audit.exposure import ColumnExposure
 from privee.audit.results import Best
+from privee.defenses.advice import check_keep
 from privee.defenses.base import check_positive, check_whole
 from privee.errors import PriveeError, SettingError
 from privee.scores import Utility
@@ -122,7 +122,6 @@ class Recommendation:
         return plain
 
 
-KEPT = "ranking|class|order-of-records"
 MOST_CLASSES = 100_000
 MOST_QUERIES = 1_000_000
 
@@ -158,10 +157,7 @@ class Wishes:
     min_auc: float | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.keep, str) or not re.fullmatch(rf"{KEPT}|top-0*[1-9][0-9]{{0,8}}", self.keep):
-            raise SettingError(
-                f"keep must be ranking, class, order-of-records, or top-K such as top-3, got {self.keep!r}"
-            )
+        check_keep(self.keep)
         check_whole(1, MOST_QUERIES, queries=self.queries)
         if self.epsilon is not None:
             check_positive(epsilon=self.epsilon)

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from privee.atomic import whole_file
-from privee.data.alignment.csv_rows import CsvTable
+from privee.data.alignment.csv_rows import MARK, CsvTable
 from privee.data.alignment.ids import Rows
 from privee.data.alignment.in_process import Alignment, Traffic, align
-from privee.data.files.formats import delimiter_of, existing_format
+from privee.data.files.delimiters import SAMPLE, find_delimiter
+from privee.data.files.formats import existing_format
 from privee.errors import PriveeError
 from privee.progress import Progress
 
@@ -65,7 +66,7 @@ def align_files(
         active: the party that meets each of the others.
         id_columns: each party's id column.
         out: folder for the results.
-        delimiter: of CSV files, if not a comma.
+        delimiter: of CSV files; found if it is not given.
         force: replace existing results.
         progress: called with (done, size), counted in ids worked on.
     """
@@ -101,7 +102,9 @@ def _open(path: Path, id_column: str, delimiter: str) -> Table:
         from privee.data.alignment.parquet_rows import ParquetTable  # here: ids in CSV or in memory need no Arrow
 
         return ParquetTable(path, id_column)
-    return CsvTable(path, id_column, delimiter_of(path, delimiter))
+    with path.open("rb") as file:
+        start = file.read(SAMPLE + 1).removeprefix(MARK)
+    return CsvTable(path, id_column, find_delimiter(path, delimiter, start))
 
 
 def _write(tables: Mapping[str, Table], found: Alignment, targets: Mapping[str, Path], force: bool) -> None:

@@ -3,38 +3,53 @@
 from __future__ import annotations
 
 import csv
+import difflib
+import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
-from privee.data.files.formats import delimiter_of, existing_format
+from privee.data.files.dialect import Dialect, open_text
+from privee.data.files.formats import format_of, unpacked_name
 from privee.data.files.parquet import bounded, read_bounded
-from privee.data.files.size_limits import refuse_more, refuse_wide
+from privee.data.files.size_limits import refuse_wide
 from privee.errors import PriveeError
 
 CSV_BLOCK = 1 << 24  # a row has to fit into a block
 
 
-def read_table(path: Path, one_of: Sequence[str] = ()) -> tuple[str, Any]:
-    """The format of a CSV or Parquet file and what it holds: all columns, or the first of `one_of` that is there."""
-    kind = existing_format(path)
+class Content(NamedTuple):
+    """What a file holds, its format, and of CSV how it is written."""
+
+    kind: str
+    table: Any
+    dialect: Dialect | None = None
+
+
+def read_table(path: Path, one_of: Sequence[str] = (), delimiter: str = "") -> Content:
+    """What a CSV or Parquet file holds: all columns, or the first of `one_of` that is there."""
+    if path.is_dir():
+        raise PriveeError(f"{path} is a folder; give a file")
+    kind = format_of(unpacked_name(path))
     try:
-        with path.open("rb"):
-            pass
-        return kind, (read_csv if kind == "csv" else read_parquet)(path, one_of)
+        if not path.is_file():
+            raise PriveeError(f"{path}: no such file")
+        if kind == "parquet":
+            return Content(kind, read_parquet(path, one_of))
+        table, dialect = read_csv(path, one_of, delimiter)
+        return Content(kind, table, dialect)
     except OSError as error:
         raise PriveeError(f"{path.name} cannot be read: {error.strerror or 'input/output error'}") from None
 
 
-def read_csv(path: Path, one_of: Sequence[str] = ()) -> Any:
+def read_csv(path: Path, one_of: Sequence[str] = (), delimiter: str = "") -> tuple[Any, Dialect]:
     """Every cell as text, as it stands; the first line names the columns. Of `one_of`, only the first that is there."""
-    delimiter = delimiter_of(path)
-    refuse_more(path.stat().st_size, path.name)
-    names = _header(path, delimiter)
+    dialect, text = open_text(path, delimiter)
+    names = _header(text, dialect.delimiter, path.name)
     refuse_wide(len(names), path.name)
     wanted = [names.index(_first(names, one_of, path.name))] if one_of else list(range(len(names)))
     options = (
@@ -45,7 +60,7 @@ def read_csv(path: Path, one_of: Sequence[str] = ()) -> Any:
             block_size=CSV_BLOCK,
             use_threads=False,
         ),
-        arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        arrow_csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
         arrow_csv.ConvertOptions(
             column_types={str(k): pa.string() for k in wanted},
             strings_can_be_null=False,
@@ -53,12 +68,12 @@ def read_csv(path: Path, one_of: Sequence[str] = ()) -> Any:
         ),
     )
     try:
-        table = arrow_csv.read_csv(path, *options)
+        table = arrow_csv.read_csv(pa.BufferReader(text), *options)
     except pa.ArrowInvalid as error:
-        raise PriveeError(_explain(str(error), path)) from None
-    if _ends_inside_quotes(path, delimiter):
+        raise PriveeError(_explain(str(error), path.name, len(text))) from None
+    if _ends_inside_quotes(text, dialect.delimiter):
         raise PriveeError(f"{path.name} is damaged: a quoted cell has no end, as if the file was cut off")
-    return table.rename_columns([names[k] for k in wanted])
+    return table.rename_columns([names[k] for k in wanted]), dialect
 
 
 def read_parquet(path: Path, one_of: Sequence[str] = ()) -> Any:
@@ -80,54 +95,56 @@ def listed(names: Sequence[str], most: int = 12) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
+def no_column(file: str, wanted: str, names: Sequence[str]) -> PriveeError:
+    """The error for a column that is not there: what there is, and what may have been meant."""
+    lower = {name.strip().lower(): name for name in names}
+    near = difflib.get_close_matches(wanted.strip().lower(), lower, n=1)
+    meant = f"; did you mean {lower[near[0]]!r}?" if near else ";"
+    return PriveeError(f"{file} has no column {wanted!r}{meant} its columns are {listed(names)}")
+
+
 def _first(names: Sequence[str], wanted: Sequence[str], file: str) -> str:
     found = next((name for name in wanted if name in names), None)
     if found is None:
-        raise PriveeError(f"{file} has no column {wanted[0]!r}; its columns are {listed(names)}")
+        raise no_column(file, wanted[0], names)
     if list(names).count(found) > 1:
         raise PriveeError(f"{file} has two columns called {found!r}; rename one")
     return found
 
 
-def _header(path: Path, delimiter: str) -> list[str]:
+def _lines(text: Any) -> io.TextIOWrapper:
+    return io.TextIOWrapper(pa.BufferReader(text), encoding="utf-8", newline="")
+
+
+def _header(text: Any, delimiter: str, file: str) -> list[str]:
     try:
-        # Decoding goes past the first line; what is wrong further down is for Arrow to find, which knows the row.
-        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-            names = [name.strip() for name in next(csv.reader(file, delimiter=delimiter))]
-        "".join(names).encode()
+        return [name.strip() for name in next(csv.reader(_lines(text), delimiter=delimiter))]
     except StopIteration:
-        raise PriveeError(f"{path.name} is empty") from None
-    except UnicodeEncodeError:
-        raise PriveeError(f"{path.name} is not UTF-8 text; save it as UTF-8") from None
+        raise PriveeError(f"{file} is empty") from None
     except csv.Error:
-        raise PriveeError(f"{path.name} is not a readable CSV file") from None
-    return names
+        raise PriveeError(f"{file} is not a readable CSV file") from None
 
 
-def _explain(message: str, path: Path) -> str:
+def _explain(message: str, file: str, size: int) -> str:
     """Arrow's messages quote cells; ours name the row and stop there."""
     counted = re.search(r"Row #(\d+)", message)
-    place = f"{path.name}, data row {int(counted[1]) - 1}" if counted else path.name
+    place = f"{file}, data row {int(counted[1]) - 1}" if counted else file
     counts = re.search(r"Expected (\d+) columns, got (\d+)", message)
     if counts:
         return f"{place}: the header has {counts[1]} cells, this row {counts[2]}; the file is damaged or cut off"
-    if "invalid UTF8" in message:
-        return f"{place}: not UTF-8 text; save the file as UTF-8"
-    if "straddl" in message and path.stat().st_size > CSV_BLOCK:
-        return f"{path.name}: a row is longer than {CSV_BLOCK:,} bytes"
-    return f"{path.name} has no rows" if "straddl" in message else f"{path.name} is not a readable CSV file"
+    if "straddl" in message and size > CSV_BLOCK:
+        return f"{file}: a row is longer than {CSV_BLOCK:,} bytes"
+    return f"{file} has no rows" if "straddl" in message else f"{file} is not a readable CSV file"
 
 
-def _ends_inside_quotes(path: Path, delimiter: str) -> bool:
+def _ends_inside_quotes(text: Any, delimiter: str) -> bool:
     """Arrow takes the rest of a file for one cell if a quote is left open. Only an odd number of quotes can do that."""
-    with path.open("rb") as file:
-        quotes = sum(block.count(b'"') for block in iter(lambda: file.read(CSV_BLOCK), b""))
+    quotes = sum(bytes(text[place : place + CSV_BLOCK]).count(b'"') for place in range(0, len(text), CSV_BLOCK))
     if quotes % 2 == 0:
         return False
     try:
-        with path.open(encoding="utf-8-sig", newline="") as text:
-            for _ in csv.reader(text, delimiter=delimiter, strict=True):
-                pass
+        for _ in csv.reader(_lines(text), delimiter=delimiter, strict=True):
+            pass
     except csv.Error:
         return True
     return False

@@ -6,9 +6,11 @@ from collections.abc import Container
 from pathlib import Path
 
 from privee.errors import PriveeError, SettingError
+from privee.given import existing_file
 
 SUFFIXES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".npy": "npy"}
 TABLES = ("csv", "parquet")
+SCORES = (*TABLES, "npy")
 
 
 def format_of(path: Path, among: Container[str] = TABLES) -> str:
@@ -20,6 +22,8 @@ def format_of(path: Path, among: Container[str] = TABLES) -> str:
     """
     found = SUFFIXES.get(path.suffix.lower(), "")
     if found not in among:
+        if path.is_dir():
+            raise PriveeError(f"{path} is a folder; give a file")
         useful = [suffix for suffix, name in SUFFIXES.items() if name in among]
         raise PriveeError(f"{path.name}: cannot tell the format; use one of {', '.join(useful)}")
     return found
@@ -27,10 +31,21 @@ def format_of(path: Path, among: Container[str] = TABLES) -> str:
 
 def existing_format(path: Path, among: Container[str] = TABLES) -> str:
     """The format of a file that must be there."""
+    if path.is_dir():
+        raise PriveeError(f"{path} is a folder; give a file")
     found = format_of(path, among)
-    if not path.is_file():
-        raise PriveeError(f"{path}: no such file")
+    existing_file(path)
     return found
+
+
+def unpacked_name(path: Path) -> Path:
+    """What a file is called without the .gz of a packed one.
+
+    Example:
+        >>> unpacked_name(Path("bank.csv.gz")).name
+        'bank.csv'
+    """
+    return path.with_suffix("") if path.suffix.lower() == ".gz" else path
 
 
 def delimiter_of(path: Path, given: str = "") -> str:

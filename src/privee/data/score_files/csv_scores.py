@@ -38,10 +38,12 @@ class CsvReader:
     one_vector = False
 
     def __init__(self, path: Path, keep: Sequence[str], scores: Sequence[str], delimiter: str) -> None:
+        self._path, self._delimiter = path, delimiter
         self._names = csv_names(path, delimiter)
         refuse_wide(len(self._names), path.name)
         self._columns = choose_columns(self._names, keep, scores)
         self.column_order, self.score_names = self._names, self._columns.scores
+        self.width = len(self._columns.scores)
         self.size = path.stat().st_size
         self._file = pa.OSFile(str(path))  # not a Python file: Arrow reads ahead in threads, also while we exit
         types = dict.fromkeys(self._columns.scores, pa.float64()) | dict.fromkeys(self._columns.kept, pa.string())
@@ -64,17 +66,28 @@ class CsvReader:
                 raise PriveeError(self._explain(str(error))) from None
 
     def _explain(self, message: str) -> str:
-        """Arrow's messages quote cells; ours name the column and stop there."""
-        column = re.search(r"CSV column #(\d+)", message)
-        if column:
-            name = self._names[int(column[1])]
-            return f"column {name!r} holds something that is not a number (--id {name} would keep it as it is)"
+        """Arrow names a column and a cell; ours says in which row that cell is, and what can be done."""
+        found = re.search(r"CSV column #(\d+).*invalid value '(.*)'", message, re.DOTALL)
+        if found:
+            name, row = self._names[int(found[1])], self._row_of(int(found[1]), found[2])
+            place = f"data row {row}, column {name!r}" if row else f"column {name!r}"
+            return f"{place} holds {shown(found[2])}, which is not a number (--id {name} would keep it as it is)"
         if "straddl" in message:
             return f"a row is longer than {max(CSV_BLOCK, CSV_CELL * len(self._names)):,} bytes"
         counts = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message)
         if counts:
             return f"a row has {counts[3]} columns where the header has {counts[2]}"
         return "this is not a readable CSV file"
+
+    def _row_of(self, column: int, cell: str) -> int | None:
+        """The first data row with this cell; the file is read once more, as only now a row is asked for."""
+        try:
+            with self._path.open(encoding="utf-8-sig", newline="") as file:
+                rows = (row for row in csv.reader(file, delimiter=self._delimiter) if row)
+                next(rows)
+                return next((n for n, row in enumerate(rows, 1) if len(row) > column and row[column] == cell), None)
+        except (OSError, UnicodeDecodeError, csv.Error):  # then the column and the cell have to do
+            return None
 
 
 class TableWriter:
@@ -124,6 +137,11 @@ class TableWriter:
         return arrow_csv.CSVWriter(self._path, schema, write_options=options)
 
 
+def shown(cell: str, most: int = 40) -> str:
+    """A cell as an example in an error, not longer than needed."""
+    return repr(cell if len(cell) <= most else f"{cell[:most]}...")
+
+
 def csv_names(path: Path, delimiter: str) -> list[str]:
     """The names in a CSV file's header."""
     try:
@@ -149,7 +167,9 @@ def _numbers(column: Any, name: str) -> Floats:
         return numbers
     if pa.types.is_integer(column.type):
         return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
-    raise PriveeError(f"column {name!r} holds {column.type}, not scores: name it with --id to keep it")
+    words = next((shown(cell) for cell in column.to_pylist() if isinstance(cell, str)), "")
+    such = f" such as {words}" if words else ""
+    raise PriveeError(f"column {name!r} holds {column.type}{such}, not scores: name it with --id to keep it")
 
 
 # What OWASP lists, with the full-width forms that Excel takes for the same. A plain number begins so and is none.

@@ -12,21 +12,29 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from privee.atomic import whole_file
-from privee.data.files.formats import TABLES, delimiter_of, existing_format, format_of
+from privee.data.files.formats import SCORES, delimiter_of, existing_format, format_of
 from privee.data.files.size_limits import refuse_more
 from privee.data.score_files.blocks import BYTES_PER_BLOCK, Block, Reader, Writer
 from privee.data.score_files.csv_scores import CsvReader, TableWriter, csv_names
+from privee.data.score_files.one_column import TwoClassReader
 from privee.data.score_files.parquet_scores import ParquetReader, parquet_names
 from privee.errors import PriveeError
 from privee.scores import to_rows
 from privee.scores.forms import Floats
 
-FORMATS = (*TABLES, "npy")
-
 
 def open_reader(path: Path, *, keep: Sequence[str] = (), scores: Sequence[str] = (), delimiter: str = "") -> Reader:
-    """Open a score file for reading."""
-    kind = existing_format(path, FORMATS)
+    """Open a score file for reading; one score column alone is read as two classes (see `one_column`)."""
+    reader = _reader(path, keep, scores, delimiter)
+    return TwoClassReader(reader) if reader.width == 1 else reader
+
+
+def _reader(
+    path: Path, keep: Sequence[str], scores: Sequence[str], delimiter: str
+) -> NpyReader | ParquetReader | CsvReader:
+    kind = existing_format(path, SCORES)
+    if not path.stat().st_size:
+        raise PriveeError("the file is empty")
     if kind == "npy":
         if keep or scores:
             raise PriveeError("a .npy file has no column names; --id and --scores need CSV or Parquet")
@@ -38,7 +46,7 @@ def open_reader(path: Path, *, keep: Sequence[str] = (), scores: Sequence[str] =
 
 def column_names(path: Path) -> list[str]:
     """The names in a table's header; none for .npy."""
-    kind = existing_format(path, FORMATS)
+    kind = existing_format(path, SCORES)
     if kind == "npy":
         return []
     return parquet_names(path) if kind == "parquet" else csv_names(path, delimiter_of(path))
@@ -48,7 +56,7 @@ def open_writer(
     partial: Path, final: Path, reader: Reader, *, delimiter: str = "", spreadsheet: bool = False
 ) -> Writer:
     """Open `partial` for writing what will be called `final`."""
-    kind = format_of(final, FORMATS)
+    kind = format_of(final, SCORES)
     if kind == "npy":
         if reader.column_order is not None:
             raise PriveeError("tables are not written to .npy, which would lose their column names; use CSV or Parquet")
@@ -77,7 +85,7 @@ class NpyReader:
             raise PriveeError("expected one vector (K,) or a batch (n, K) in the .npy file")
         self.one_vector = array.ndim == 1
         self._array = array[None] if self.one_vector else array
-        self.size, self.done = len(self._array), 0
+        self.size, self.done, self.width = len(self._array), 0, self._array.shape[1]
 
     def blocks(self) -> Iterator[Block]:
         rows = max(1, BYTES_PER_BLOCK // (8 * max(1, self._array.shape[1])))
@@ -179,7 +187,7 @@ def save_scores(
         force: replace an existing file.
         spreadsheet: in CSV, put a quote before those.
     """
-    kind = format_of(path, FORMATS)
+    kind = format_of(path, SCORES)
     id_name, id_values = ids
     if id_name in names:
         raise PriveeError(f"the id column {id_name!r} has the name of a class")

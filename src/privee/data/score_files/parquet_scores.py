@@ -42,6 +42,7 @@ class ParquetReader:
         except (pa.ArrowException, OSError, ValueError):
             raise PriveeError("this is not a readable Parquet file") from None
         self.column_order, self.score_names = names, self._columns.scores
+        self.width = len(self._columns.scores)
         self.size, self.done = metadata.num_rows, 0
         refuse_absurd(8 * len(names) * self.size, self._packed, path.name)
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from privee.atomic import whole_file
-from privee.data.files.formats import format_of
+from privee.data.files.formats import SCORES, format_of
 from privee.data.score_files import Block, Reader, open_reader, open_writer
-from privee.data.score_files.open_files import FORMATS
+from privee.data.score_files.one_column import TwoClassReader
 from privee.defenses import Defense
 from privee.errors import PriveeError, ScoreError
+from privee.given import existing_file
 from privee.progress import Progress
 from privee.randomness import Draws
 from privee.scores.forms import Floats
@@ -31,6 +33,7 @@ class Summary:
     rows_with_label_kept: int = 0
     mean_l1_moved: float = 0.0
     formulas: int = 0
+    read_as_two_classes: bool = False
 
     def add(self, scores: Floats, release: Floats) -> None:
         """Count another block."""
@@ -75,33 +78,51 @@ def protect_file(
         spreadsheet: in CSV, put a quote before kept text that a spreadsheet would take for a formula.
         progress: called with (done, size) after every block.
     """
-    format_of(target, FORMATS)
-    reader = open_reader(source, keep=keep, scores=scores, delimiter=delimiter)
-    summary = Summary()
+    format_of(target, SCORES)
+    existing_file(source)
+    with _naming(source):
+        reader = open_reader(source, keep=keep, scores=scores, delimiter=delimiter)
+    summary = Summary(read_as_two_classes=isinstance(reader, TwoClassReader))
     with whole_file(target, force=force) as partial:
         writer = open_writer(partial, target, reader, delimiter=delimiter, spreadsheet=spreadsheet)
         try:
-            for block in reader.blocks():
+            for block in _blocks(reader, source):
                 release = defense.release(block.scores, draws=draws, check_sum=check_sum)
                 summary.add(block.scores, release)
                 writer.write(Block(release, block.kept))
                 progress(reader.done, reader.size)
         except ScoreError as error:
-            raise _with_place(error, summary.rows, reader) from None
+            raise _with_place(error, summary.rows, reader, source.name) from None
         finally:
             writer.close()
         if not summary.rows:
-            raise PriveeError("there are no rows in the file")
+            raise PriveeError(f"{source.name}: there are no rows in the file")
         summary.formulas = writer.formulas
     return summary
 
 
-def _with_place(error: ScoreError, rows_before: int, reader: Reader) -> PriveeError:
+@contextlib.contextmanager
+def _naming(file: Path) -> Iterator[None]:
+    """What is wrong in a file is said with its name."""
+    try:
+        yield
+    except ScoreError:
+        raise  # says which row; its place in the file comes later
+    except PriveeError as error:
+        raise PriveeError(f"{file.name}: {error}") from None
+
+
+def _blocks(reader: Reader, file: Path) -> Iterator[Block]:
+    with _naming(file):
+        yield from reader.blocks()
+
+
+def _with_place(error: ScoreError, rows_before: int, reader: Reader, name: str) -> PriveeError:
     """Say where in the file it is: rows from 1, columns by name."""
     if error.row is None:
-        return error
-    place = f"data row {rows_before + error.row + 1}"
+        return PriveeError(f"{name}: {error}")
+    place = f"{name}: data row {rows_before + error.row + 1}"
     if error.column is not None:
-        name = reader.score_names[error.column] if reader.score_names else error.column
-        place += f", column {name}"
+        column = reader.score_names[error.column] if reader.score_names else error.column
+        place += f", column {column}"
     return PriveeError(f"{place} {error.what}")

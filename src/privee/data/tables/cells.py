@@ -7,11 +7,20 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privee.errors import PriveeError
+from privee.errors import PriveeError, TableError
 
 Kind = Literal["numeric", "categorical"]
 
 MISSING_MARKERS = ("", "na", "nan", "?", "null")  # in any case
+_WHOLE = r"[+-]?([0-9]+|[1-9][0-9]{0,2}(\.[0-9]{3})+)"
+WITH_COMMA, GROUPED = rf"^({_WHOLE}|[+-]?),[0-9]+([eE][+-]?[0-9]+)?$", rf"^{_WHOLE}$"
+"""Numbers with a decimal comma, and whole ones beside them, a dot between thousands or none."""
+WHOLE_ID = r"^(0|-?[1-9][0-9]{0,17})$"
+THREE_DECIMALS = r"^[+-]?[1-9][0-9]{0,2},[0-9]{3}$"
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+FEW_VALUES, MOSTLY = 20, 0.9
+"""A column with more values than this, of which so many are numbers, is one of numbers."""
+TOO_LARGE = pa.scalar(1 << 63, pa.uint64())
 PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
@@ -25,23 +34,76 @@ def kind_of(column: Any) -> Kind:
     return "numeric" if pa.types.is_floating(column.type) else "categorical"
 
 
-def from_text(column: Any, kind: Kind | None, where: str) -> Any:
-    """A column of CSV cells: numbers if every cell that is not missing is one, else text, unless `kind` is given.
-
-    White space around a cell is no part of it.
-    """
+def text_cells(column: Any) -> Any:
+    """CSV cells without white space around them, null where one stands for "not known"."""
     cells = pc.utf8_trim_whitespace(column)
     missing = pc.is_in(pc.utf8_lower(cells), value_set=pa.array(MISSING_MARKERS))
-    text = pc.if_else(missing, pa.scalar(None, pa.string()), cells)
+    return pc.if_else(missing, pa.scalar(None, pa.string()), cells)
+
+
+def has_decimal_commas(column: Any, delimiter: str) -> bool:
+    """Whether the numbers of a CSV column are written as 1.234,5.
+
+    Where a comma parts the cells too, 1,234 in quotes may be a thousand, so another number of decimals must be there.
+    """
+    cells = pc.drop_null(text_cells(column))
+    with_comma = cells.filter(pc.match_substring_regex(cells, WITH_COMMA))
+    if not len(with_comma) or not _all(pc.match_substring_regex(cells, f"{WITH_COMMA}|{GROUPED}")):
+        return False
+    return delimiter != "," or not _all(pc.match_substring_regex(with_comma, THREE_DECIMALS))
+
+
+def from_text(column: Any, kind: Kind | None, where: str, *, decimal_comma: bool = False) -> Any:
+    """A column of CSV cells: numbers if every cell that is not missing is one, else text, unless `kind` is given.
+
+    A column that is nearly all numbers, and has many of them, is no category by intention: it is refused, so that
+    somebody looks at the rest. White space around a cell is no part of it.
+    """
+    text = text_cells(column)
     if kind == "categorical":
         return text
+    plain = _dotted(text) if decimal_comma else text
     try:
-        return _without_nan(pc.cast(text, pa.float64()))
+        return _without_nan(pc.cast(plain, pa.float64()))
     except pa.ArrowInvalid:
         if kind == "numeric":
-            row = next(row for row, cell in enumerate(text, 1) if not _is_number(cell))
-            raise PriveeError(f"{where} must hold numbers; data row {row} holds something else") from None
+            row, cell = _first_no_number(plain, text)
+            raise TableError(f"{where} must hold numbers; data row {row} holds something else", example=cell) from None
+    _refuse_text_among_numbers(text, where)
+    return text
+
+
+def _refuse_text_among_numbers(text: Any, where: str) -> None:
+    known = len(text) - text.null_count
+    if known <= FEW_VALUES or pc.count_distinct(text).as_py() <= FEW_VALUES:
+        return
+    matches = pc.match_substring_regex(text, f"{NUMBER}|{WITH_COMMA}|{GROUPED}")
+    numbers = pc.sum(matches).as_py() or 0
+    if known > numbers >= MOSTLY * known:
+        place, others = pc.index(matches, False).as_py(), known - numbers
+        row, cell = place + 1, text[place].as_py()
+        raise TableError(
+            f"{where} holds numbers, but {others:,} of {known:,} cells {'is' if others == 1 else 'are'} something "
+            f"else, first at data row {row}: correct or empty them, leave the column out with --drop, or take it for a "
+            "category with --categorical",
+            example=cell,
+        )
+
+
+def _dotted(text: Any) -> Any:
+    """Numbers with a decimal comma as others write them; a column that holds anything else stays as it is."""
+    if not _all(pc.match_substring_regex(pc.drop_null(text), f"{WITH_COMMA}|{GROUPED}")):
         return text
+    return pc.replace_substring(pc.replace_substring(text, ".", ""), ",", ".")
+
+
+def _first_no_number(plain: Any, text: Any) -> tuple[int, str]:
+    """The data row and the cell."""
+    return next((row, text[row - 1].as_py()) for row, cell in enumerate(plain, 1) if not _is_number(cell))
+
+
+def _all(matches: Any) -> bool:
+    return bool(pc.all(matches, min_count=0).as_py())
 
 
 def from_typed(column: Any, kind: Kind | None, where: str) -> Any:
@@ -68,8 +130,18 @@ def ids_of(column: Any, where: str) -> Any:
     missing = pc.fill_null(pc.equal(ids, ""), True)
     row = pc.index(missing, True).as_py()
     if row >= 0:
-        raise PriveeError(f"{where} has no id at data row {row + 1}")
+        count = pc.sum(missing).as_py()
+        more = f"; {count:,} of {len(ids):,} rows have none" if count > 1 else ""
+        raise TableError(f"{where} has no id at data row {row + 1}{more}: give them ids or take them out")
     return ids
+
+
+def are_whole(column: Any, *, typed: bool) -> bool:
+    """Whether ids are whole numbers of 64 bits: by the type of a Parquet column; in CSV, if each is written as such."""
+    column = _decoded(column)
+    if not typed:
+        return _all(pc.match_substring_regex(column, WHOLE_ID))
+    return pa.types.is_integer(column.type) and (column.type != pa.uint64() or _all(pc.less(column, TOO_LARGE)))
 
 
 def labels_of(column: Any, where: str) -> list[str]:

@@ -31,7 +31,7 @@ from privee.vfl.models import architecture
 from privee.vfl.run_format import WEIGHTS, run_config, write_config
 from privee.vfl.runs import RunFolder
 from privee.vfl.seeds import build
-from privee.vfl.training import OnStep, TrainingState, train
+from privee.vfl.training import OnStep, TrainingSettings, TrainingState, train
 
 OnPhase = Callable[[str], None]
 
@@ -61,14 +61,15 @@ def coordinate(
     on_phase("encoding")
     classes, train_rows, test_rows = _encode(job, exchange)
     run = CoordinatorFolder(folder / job.run)
-    run.create(run.path, _config(job, known, classes, len(train_rows), len(test_rows)))
+    training = job.training_on(len(train_rows), len(classes))
+    run.create(run.path, _config(job, known, training, classes, (len(train_rows), len(test_rows))))
     exchange.notes({site: Note("build", {"n_classes": len(classes)}) for site in job.parties}, job.align_seconds)
     coordinator = _coordinator(job, exchange, len(classes))
     on_phase("training")
     learners = {COORDINATOR: coordinator.learner}
     keeper = FederatedKeeper(run, exchange, job)
     rows = torch.from_numpy(train_rows)
-    progress = train(coordinator, learners, rows, job.training, keeper=keeper, on_step=on_step)
+    progress = train(coordinator, learners, rows, training, keeper=keeper, on_step=on_step)
     on_phase("evaluating")
     reports = [coordinator.evaluate(torch.from_numpy(part)) for part in (train_rows, test_rows)]
     run.log({"epoch": progress.epoch, "final": True, "train": _plain(reports[0]), "test": _plain(reports[1])})
@@ -106,7 +107,7 @@ def _encode(job: JobSettings, exchange: Exchange) -> tuple[list[str], Rows, Rows
 
 
 def _config(
-    job: JobSettings, known: Mapping[str, Note], classes: list[str], training: int, testing: int
+    job: JobSettings, known: Mapping[str, Note], training: TrainingSettings, classes: list[str], rows: tuple[int, int]
 ) -> dict[str, Any]:
     """The same config as `privee train` writes."""
     source = dict(job.source)
@@ -119,9 +120,9 @@ def _config(
         model=job.model,
         parties=job.parties,
         classes=classes,
-        rows=(training, testing),
+        rows=rows,
         data=source,
-        training=job.training.as_dict(),
+        training=training.as_dict(),
     )
 
 

@@ -15,11 +15,13 @@ import numpy as np
 from privee.data.alignment import ActiveAligner, PassiveAligner
 from privee.data.datasets import load_dataset
 from privee.data.partition import Part
-from privee.data.tables import ALIGNED, PartyTable, fit_labels, fit_preprocessing, read_party_table
+from privee.data.tables import ALIGNED, PartyTable, fit_labels, read_party_table
+from privee.data.tables.aligned import AlignedList
 from privee.errors import PriveeError
 from privee.federation.settings import JobSettings, SiteSettings
 from privee.federation.wire.frames import Note
 from privee.vfl.joint_data import Rows, split_rows
+from privee.vfl.matched_tables import encoded, fitted_columns
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -28,7 +30,7 @@ class SiteData:
 
     Attributes:
         columns: (n, ...) float32 in [0, 1].
-        train: how many rows are for training.
+        train: numbers of the rows for training.
         digest: of the records in their order, to notice that a table changed between two attempts.
         labels, classes: class numbers and what they stand for.
         private: files that stay with the site's part of the model.
@@ -36,7 +38,7 @@ class SiteData:
     """
 
     columns: np.ndarray
-    train: int
+    train: Rows
     digest: str
     labels: Rows | None = None
     classes: tuple[str, ...] = ()
@@ -59,21 +61,21 @@ def from_table(table: PartyTable, rows: Rows, settings: SiteSettings, *, test_sh
     """Aligned and encoded; the preprocessing is fitted on the site's own training rows."""
     aligned = table.take(rows)
     train, _ = split_rows(len(aligned), test_share, seed)
-    fitted = fit_preprocessing(aligned.take(train))
+    fitted = fitted_columns(aligned, train)
     digest = hashlib.sha256("\0".join(aligned.ids).encode())
-    columns = fitted.apply(aligned)
+    columns = encoded(aligned, fitted)
     digest.update(columns.tobytes())
     private: dict[str, Any] = {
         "preprocessing.json": fitted.as_dict(),
-        ALIGNED: {str(settings.id_column): aligned.ids},
+        ALIGNED: AlignedList(str(settings.id_column), aligned.ids),
     }
     about = {"id_column": settings.id_column}
     if aligned.labels is None:
-        return SiteData(columns, len(train), digest.hexdigest(), private=private, about=about)
+        return SiteData(columns, train, digest.hexdigest(), private=private, about=about)
     classes = fit_labels(aligned.labels)
     private["labels.json"] = classes.as_dict()
     codes = classes.encode(aligned.labels)
-    return SiteData(columns, len(train), digest.hexdigest(), codes, classes.classes, private, about)
+    return SiteData(columns, train, digest.hexdigest(), codes, classes.classes, private, about)
 
 
 def from_named(source: Mapping[str, Any], place: int, settings: SiteSettings, seed: int) -> SiteData:
@@ -85,9 +87,9 @@ def from_named(source: Mapping[str, Any], place: int, settings: SiteSettings, se
     digest = hashlib.sha256(columns.tobytes()).hexdigest()
     about = {"dataset": dataset.name, "seed": seed, "part": saved}
     if place:
-        return SiteData(columns, len(dataset.y_train), digest, about=about)
+        return SiteData(columns, np.arange(len(dataset.y_train)), digest, about=about)
     labels = np.concatenate([dataset.y_train, dataset.y_test])
-    return SiteData(columns, len(dataset.y_train), digest, labels, dataset.class_names, about=about)
+    return SiteData(columns, np.arange(len(dataset.y_train)), digest, labels, dataset.class_names, about=about)
 
 
 class SiteAlignment:

@@ -22,6 +22,7 @@ from privee.vfl.models import architecture
 from privee.vfl.party import ActiveParty, PassiveParty
 from privee.vfl.run_format import PARTY, party_file
 from privee.vfl.seeds import build, seed_everything
+from privee.vfl.training import TrainingSettings
 
 DONE = Note("done")
 
@@ -47,6 +48,7 @@ class Site:
         self._data: SiteData | None = None
         self._party: PassiveParty | None = None
         self._n_classes = 0
+        self._training: TrainingSettings | None = None
 
     def handle(self, content: Content) -> Content:
         """Answer one message of the coordinator."""
@@ -128,7 +130,7 @@ class Site:
             share = float(job.source["tables"]["test_share"])
             table, rows = self._alignment.table, self._alignment.rows()
             self._data = from_table(table, rows, self._settings, test_share=share, seed=seed)
-        counts = {"rows": len(self._data.columns), "train": self._data.train}
+        counts = {"rows": len(self._data.columns), "train": len(self._data.train)}
         return Note("encode", counts | ({"classes": list(self._data.classes)} if self.name == job.active else {}))
 
     def _build(self, note: Note) -> Note:
@@ -143,16 +145,27 @@ class Site:
             self._party = PassiveParty(self.name, columns, model)
         else:
             self._party = ActiveParty(self.name, columns, model, torch.as_tensor(data.labels, dtype=torch.int64))
-        self._party.learner.start(job.training.learning_rate)
+        training = self._training = job.training_on(len(data.train), self._n_classes)
+        rows = torch.from_numpy(data.train)
+        self._party.prepare(rows, scaling=training.scaling, class_weights=training.class_weights)
+        self._party.learner.start(training.rate(0), training.decay(len(rows)))
         self._store.open(job.fingerprint, data.digest)
         return DONE
 
     def _restore(self, note: Note) -> Note:
-        self._store.restore(int(note.values["epoch"]), self.party.learner)
-        return DONE
+        epoch = int(note.values["epoch"])
+        self._store.restore(epoch, self.party.learner)
+        return self._after(epoch)
 
     def _save(self, note: Note) -> Note:
-        self._store.save(int(note.values["epoch"]), self.party.learner, best=note.values["best"] is True)
+        epoch = int(note.values["epoch"])
+        self._store.save(epoch, self.party.learner, best=note.values["best"] is True)
+        return self._after(epoch)
+
+    def _after(self, epoch: int) -> Note:
+        """The learning rate may fall from epoch to epoch, here as at the coordinator."""
+        if self._training is not None:
+            self.party.learner.set_rate(self._training.rate(epoch))
         return DONE
 
     def _restore_best(self, note: Note) -> Note:

@@ -6,7 +6,7 @@ Bodies are looked over before they are parsed, because parsing stops everybody e
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -35,6 +35,13 @@ DOCUMENTED: dict[int | str, dict[str, Any]] = {
     502: {"model": Problem, "description": "A party does not serve this model."},
     503: {"model": Problem, "description": "A party or the ledger cannot be reached; nothing was released."},
     504: {"model": Problem, "description": "A party did not answer in time; nothing was released."},
+}
+
+
+HINTS = {
+    "": ": send JSON, as /docs describes it",
+    "inputs": ': send a tensor "entities", such as '
+    '{"name": "entities", "shape": [1], "datatype": "BYTES", "data": ["17"]}',
 }
 
 
@@ -104,7 +111,17 @@ async def _invalid(request: Request, error: Any) -> Response:
     if first["loc"] == ("body",) and "json" not in request.headers.get("content-type", ""):
         return problem(400, "bad-request", "send JSON, and say so: Content-Type: application/json")
     place = ".".join(str(part) for part in first["loc"] if part != "body")[:120]
-    return problem(400, "bad-request", f"{place or 'body'}: {first['msg']}"[:300])
+    return problem(400, "bad-request", _wrong(place, first)[:300])
+
+
+def _wrong(place: str, found: Mapping[str, Any]) -> str:
+    """What is absent or empty in plain words, as that is what most often happens; anything else as pydantic says it."""
+    hint = HINTS.get(place, "")
+    if found["type"] == "missing":
+        return f"{place} is missing{hint}" if place else f"the request has no body{hint}"
+    if found["type"] in {"too_short", "string_too_short"} and not found.get("input"):
+        return f"{place} is empty{hint}"
+    return f"{place or 'body'}: {found['msg']}"
 
 
 async def _http(request: Request, error: Any) -> Response:

@@ -167,8 +167,10 @@ def _entities(tensor: InputTensor, most: int) -> list[str]:
     count = tensor.shape[0]
     if tensor.shape not in ([count], [count, 1]):
         raise PriveeError('the tensor "entities" must have shape [n] or [n, 1]')
-    if not 1 <= count <= most:
-        raise PriveeError(f"a request holds 1 to {most} entities")
+    if not count:
+        raise PriveeError(f'the tensor "entities" is empty: a request asks about 1 to {most} entities')
+    if count > most:
+        raise PriveeError(f"a request asks about 1 to {most} entities, not {count}")
     found = list(_flat(tensor.data))
     if len(found) != count:
         raise PriveeError(f'the tensor "entities" says {count} and holds {len(found)}')
@@ -194,6 +196,8 @@ def _columns(tensor: InputTensor, count: int) -> NDArray[np.float32]:
         raise PriveeError('the tensor "columns" must be FP32 or FP64')
     if len(tensor.shape) < 2 or tensor.shape[0] != count:
         raise PriveeError('the tensor "columns" must have one row per entity')
+    if not tensor.data:
+        raise PriveeError('the tensor "columns" is empty: leave it out, or send one row per entity')
     values = list(_flat(tensor.data))
     if any(type(value) not in {int, float} for value in values):
         raise PriveeError('the tensor "columns" must hold numbers')

@@ -17,6 +17,7 @@ from privee.vfl.models._registry import (
     register,
     sum_top,
 )
+from privee.vfl.models._scaling import Scaling
 
 ARCHITECTURES = MODELS.known()
 
@@ -26,6 +27,7 @@ __all__ = [
     "Architecture",
     "Bottom",
     "ConcatTop",
+    "Scaling",
     "SumTop",
     "Top",
     "architecture",

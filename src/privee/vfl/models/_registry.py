@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -18,14 +18,37 @@ Shape = tuple[int, ...]
 
 
 class SumTop(nn.Module):
-    """Adds the parties' embeddings up: logistic models, whose embeddings are logits already."""
+    """Adds the parties' embeddings up: logistic models, whose embeddings are logits already.
+
+    With `learn_level` it adds a level of each class as well, which scaled columns cannot say: their mean is 0.
+    """
+
+    bias: nn.Parameter | None
+
+    def __init__(self, n_classes: int | None = None) -> None:
+        super().__init__()
+        self._n_classes = n_classes
+        self.register_parameter("bias", None)
+
+    def learn_level(self) -> None:
+        """Learn a level of each class, from 0 on; one that is there is kept."""
+        if self.bias is None and self._n_classes is not None:
+            self.bias = nn.Parameter(torch.zeros(self._n_classes))
 
     def forward(self, embeddings: Sequence[Tensor]) -> Tensor:
         """Sum of the embeddings."""
         total = embeddings[0]
         for embedding in embeddings[1:]:
             total = total + embedding
-        return total
+        return total if self.bias is None else total + self.bias
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
+        """A level that was saved has a place; runs of before have none."""
+        if f"{prefix}bias" in state_dict:
+            self.learn_level()
+        else:
+            self.bias = None
+        super()._load_from_state_dict(state_dict, prefix, *rest)
 
 
 class ConcatTop(nn.Module):
@@ -50,8 +73,8 @@ def dense_top(parties: int, n_classes: int) -> nn.Module:
 
 
 def sum_top(parties: int, n_classes: int) -> nn.Module:
-    """No parameters: logits are added up."""
-    return SumTop()
+    """Logits are added up; no parameters until a level is learned."""
+    return SumTop(n_classes)
 
 
 def flat_size(shape: Shape) -> int:

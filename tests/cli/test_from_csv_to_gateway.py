@@ -1,0 +1,113 @@
+"""The page "From three CSVs to a gateway", from its first command to its last, on messy files and running servers."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests._support.messy_tables import write_messy_tables
+
+PAGE = Path(__file__).parents[2] / "docs" / "from_csv_to_gateway.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+SECONDS = 400
+
+
+def blocks(kind: str) -> list[str]:
+    return re.findall(rf"```{kind}\n(.*?)```", TEXT, flags=re.DOTALL)
+
+
+def free_ports(count: int = 4) -> int:
+    """The first of so many that nobody listens on."""
+    for first in range(20_000 + os.getpid() % 20_000, 60_000, count):
+        taken = []
+        for port in range(first, first + count):
+            with socket.socket() as probe:
+                taken.append(probe.connect_ex(("127.0.0.1", port)) == 0)
+        if not any(taken):
+            return first
+    raise AssertionError("no free ports")
+
+
+class Shell:
+    """Runs the page's lines as a reader does; what ends with & goes on until the end."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._running = folder, []
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        self._env = os.environ | {"PATH": path, "NO_COLOR": "1", "COLUMNS": "120"}
+
+    def run(self, line: str) -> str:
+        if line.endswith("&"):
+            with (self._folder / "servers.log").open("wb") as log:
+                self._running.append(self._popen(line.rstrip("& "), log))
+            return ""
+        process = self._popen(line, subprocess.PIPE)
+        said, _ = process.communicate(timeout=SECONDS)
+        assert process.returncode == 0, f"{line}\n{said.decode()}"
+        return said.decode()
+
+    def _popen(self, line: str, out: object) -> subprocess.Popen:
+        command = ["/bin/sh", "-c", f"exec {line}"]
+        return subprocess.Popen(command, cwd=self._folder, env=self._env, stdout=out, stderr=subprocess.STDOUT)  # noqa: S603
+
+    def stop(self) -> None:
+        for process in self._running:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+
+
+def test_the_page_is_short_and_linked():
+    assert len(TEXT.split()) <= 900
+    assert "docs/from_csv_to_gateway.md" in (PAGE.parents[1] / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_page_from_the_first_command_to_the_last(tmp_path):
+    pytest.importorskip("fastapi")
+    pytest.importorskip("joblib")
+    write_messy_tables(tmp_path)
+    port = free_ports()
+    (plan,), (program,) = blocks("yaml"), blocks("python")
+    shell, said = Shell(tmp_path), {}
+    try:
+        for line in "".join(blocks("sh")).splitlines():
+            if "ask.sh" in line:
+                wait_for(tmp_path / "quickstart" / "service" / "gateway.ready")
+            said[line] = shell.run(line)
+            if "--init" in line:  # then the reader fills it in
+                assert "label: risk" in (tmp_path / "privee.yaml").read_text()
+                (tmp_path / "privee.yaml").write_text(plan.replace("8080", str(port)))
+        (tmp_path / "ask.py").write_text(program.replace("8080", str(port)))
+        said["python"] = shell.run(f"{sys.executable} ask.py")
+    finally:
+        shell.stop()
+    looked = said["privee quickstart --dry-run"]
+    for told in re.search(r"```\n(shop\.csv:.*?)```", TEXT, flags=re.DOTALL)[1].splitlines():
+        assert told in looked
+    assert "calls.csv.gz: tab, Windows-1252, gzip" in looked
+    assert "without a label are left out" in looked
+    assert "alignment of an earlier command" in said["privee quickstart"]
+    assert "With two classes the ranking is the predicted class" in " ".join(said["privee quickstart"].split())
+    answer = json.loads(next(text for line, text in said.items() if "ask.sh" in line))
+    assert answer["outputs"][0]["shape"] == [1, 2]
+    assert answer["parameters"]["charged"] == 1
+    assert re.search(r"\[\[.*\]\s+\[.*\]\] 0", said["python"], re.DOTALL)
+    predicted = (tmp_path / "test.csv").read_text().splitlines()
+    assert re.match(r"\d+,", predicted[1])  # ids are numbers in the bank's file
+    assert 20 < len(predicted) < 60
+    report = (tmp_path / "quickstart" / "audit" / "report.html").read_text(encoding="utf-8")
+    assert "Warenkorb" in report
+
+
+def wait_for(file: Path, seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while not file.exists():
+        assert time.monotonic() < end, (file.parents[2] / "servers.log").read_text()
+        time.sleep(0.1)
