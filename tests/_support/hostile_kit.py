@@ -10,6 +10,7 @@ import os
 import shutil
 import threading
 import time
+import uuid
 import zipfile
 from pathlib import Path
 
@@ -55,12 +56,21 @@ class Hostile(FLComponent):
 def obey(engine, kit: Path) -> None:
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
-        if (kit / "orders.json").exists():
-            replies = [_sent(engine, order) for order in json.loads((kit / "orders.json").read_text())]
-            (kit / "orders.json").unlink()
-            (kit / "replies.part").write_text(json.dumps(replies))
-            os.replace(kit / "replies.part", kit / "replies.json")
+        if (orders := _taken(kit)) is not None:
+            part = kit / f"replies-{uuid.uuid4()}"
+            part.write_text(json.dumps([_sent(engine, order) for order in orders]))
+            os.replace(part, kit / "replies.json")
         time.sleep(EVERY)
+
+
+def _taken(kit: Path) -> list[dict] | None:
+    """Orders are moved before they are read: of several threads and processes with this component one obeys."""
+    mine = kit / f"orders-{uuid.uuid4()}"
+    try:
+        os.rename(kit / "orders.json", mine)
+    except FileNotFoundError:
+        return None
+    return json.loads(mine.read_text())
 
 
 def _sent(engine, order: dict) -> str:
