@@ -9,6 +9,7 @@ require("privee.attacks", "torch", "sklearn", extra="audit")
 
 from privee.attacks.base import Attack, Needs, Reconstruction
 from privee.attacks.boosted_trees import BoostedTrees
+from privee.attacks.chosen import ChosenColumns
 from privee.attacks.equation_solving import EquationSolving
 from privee.attacks.gradient_inversion import GradientInversion
 from privee.attacks.grna_generator import GrnaGenerator
@@ -27,6 +28,7 @@ __all__ = [
     "AttackerView",
     "Auxiliary",
     "BoostedTrees",
+    "ChosenColumns",
     "EquationSolving",
     "GradientInversion",
     "GrnaGenerator",

@@ -24,6 +24,7 @@ class Needs:
     linear_model: bool = False
     auxiliary: bool = False
     queries: int = 1
+    oracle: bool = False
 
     def words(self) -> tuple[str, ...]:
         """For people; empty where releases, own columns and the model's scores are enough."""
@@ -32,6 +33,7 @@ class Needs:
             "gradients": self.gradients,
             "auxiliary rows": self.auxiliary,
             f"{self.queries} queries per record": self.queries > 1,
+            "own columns of its choice": self.oracle,
         }
         return tuple(words for words, needed in wanted.items() if needed)
 
@@ -73,6 +75,8 @@ class Attack(ABC):
             return "needs auxiliary rows"
         if self.needs.gradients and not view.model.differentiable:
             return "the model is not differentiable"
+        if self.needs.oracle and view.oracle is None:
+            return "needs to ask with own columns of its choice"
         if len(view.releases) < self.needs.queries:
             return f"needs {self.needs.queries} queries per record"
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,9 @@ from privee.data.columns import SourceColumn, columns_of_names
 from privee.defenses import Defense
 from privee.errors import PriveeError
 from privee.randomness import seeded
+
+Oracle = Callable[[Tensor], Tensor]
+"""Ask about all records once more, each with own columns (n, columns) of one's choice; gives a release of each."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -40,6 +43,7 @@ class AttackerView:
         adaptive: does the attacker use that knowledge? A naive one takes every release for the scores themselves.
         auxiliary: rows with all columns, if the threat model grants any.
         columns: the original columns that the unknown features belong to; without any, each feature is a number.
+        oracle: asks with own columns of the attacker's choice, if the threat model grants that.
     """
 
     own: Tensor
@@ -49,6 +53,7 @@ class AttackerView:
     adaptive: bool
     auxiliary: Auxiliary | None = None
     columns: tuple[SourceColumn, ...] = ()
+    oracle: Oracle | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "defense", self.defense.public_copy())

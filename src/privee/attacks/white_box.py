@@ -46,6 +46,11 @@ class WhiteBox:
         """A logistic model's (classes, columns) weights of the unknown columns, which equation solving uses."""
         return None if self._weights is None else self._weights[:, self.own_columns :]
 
+    @property
+    def own_linear(self) -> Tensor | None:
+        """A logistic model's (classes, columns) weights of the attacker's own columns."""
+        return None if self._weights is None else self._weights[:, : self.own_columns]
+
     def regrouped(self, known: int) -> WhiteBox:
         """The same model for an attacker who holds the first `known` of all columns."""
         return WhiteBox(
@@ -54,6 +59,17 @@ class WhiteBox:
             unknown_columns=self.own_columns + self.unknown_columns - known,
             n_classes=self.n_classes,
             weights=self._weights,
+        )
+
+    def swapped(self) -> WhiteBox:
+        """The same model for the other side: who held the unknown columns asks about those that were the attacker's."""
+        weights = None if self._weights is None else self._weights.roll(self.unknown_columns, dims=1)
+        return WhiteBox(
+            _Swapped(self._logits),
+            own_columns=self.unknown_columns,
+            unknown_columns=self.own_columns,
+            n_classes=self.n_classes,
+            weights=weights,
         )
 
     def logits(self, own: Tensor, unknown: Tensor) -> Tensor:
@@ -66,6 +82,16 @@ class WhiteBox:
         if not torch.isfinite(logits).all():
             raise PriveeError("the model gave logits that are not finite numbers")
         return logits
+
+    def logits_at(self, own: Tensor, unknown: Tensor) -> Tensor:
+        """For each record several unknown columns that it might have, (n, points, columns): (n, points, classes)."""
+        n, points, width = unknown.shape
+        rows = unknown.reshape(n * points, width)
+        if isinstance(self._logits, _Logits):  # the own part is the same for all points of a record
+            found = self._logits.repeated(own, rows, points)
+        else:
+            found = self.logits(own.repeat_interleave(points, dim=0), rows)
+        return found.reshape(n, points, self.n_classes)
 
     def scores(self, own: Tensor, unknown: Tensor) -> Tensor:
         """The model's class confidences for these columns."""
@@ -118,11 +144,18 @@ class _Logits:
         self._last_own: tuple[Tensor, int, Tensor] | None = None
 
     def __call__(self, own: Tensor, unknown: Tensor) -> Tensor:
+        descends = torch.is_grad_enabled() and unknown.requires_grad and not own.requires_grad
+        return self._joined(self._of_own(own) if descends else self._embedded(own), unknown)
+
+    def repeated(self, own: Tensor, unknown: Tensor, times: int) -> Tensor:
+        """Each own row with as many unknown ones that follow each other."""
+        return self._joined(self._embedded(own).repeat_interleave(times, dim=0), unknown)
+
+    def _joined(self, own_part: Tensor, unknown: Tensor) -> Tensor:
         flat = unknown.to(self._precision).split(self._sizes[1:], dim=1)
         passive = zip(self._bottoms[1:], flat, self._shapes[1:], strict=True)
         parts = [bottom(x.reshape(len(x), *shape)) for bottom, x, shape in passive]
-        descends = torch.is_grad_enabled() and unknown.requires_grad and not own.requires_grad
-        logits: Tensor = self._top([self._of_own(own) if descends else self._embedded(own), *parts])
+        logits: Tensor = self._top([own_part, *parts])
         return logits.double()
 
     def _of_own(self, own: Tensor) -> Tensor:
@@ -164,6 +197,16 @@ class _Regrouped:
     def __call__(self, own: Tensor, unknown: Tensor) -> Tensor:
         columns = torch.cat([own, unknown], dim=1)
         return self._logits(columns[:, : self._own_columns], columns[:, self._own_columns :])
+
+
+class _Swapped:
+    """Own columns for unknown ones."""
+
+    def __init__(self, logits: Callable[[Tensor, Tensor], Tensor]) -> None:
+        self._logits = logits
+
+    def __call__(self, own: Tensor, unknown: Tensor) -> Tensor:
+        return self._logits(unknown, own)
 
 
 def _count_classes(logits: Callable[[Tensor, Tensor], Tensor], sizes: Sequence[int]) -> int:

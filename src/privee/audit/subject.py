@@ -15,6 +15,7 @@ from torch import Tensor
 
 from privee.attacks import AttackerView, Auxiliary, WhiteBox
 from privee.attacks.metrics import column_guesses, mean_guess, regression_guess, uniform_guess
+from privee.attacks.view import Oracle
 from privee.audit.results import Picture, SubjectInfo
 from privee.data.columns import SourceColumn, columns_of_names
 from privee.defenses import Defense
@@ -85,6 +86,26 @@ class Subject:
         known = min(max(1, round(fraction * width)), width - 1)
         return dataclasses.replace(
             self, name=f"{self.name}, {known} of {width} columns known", model=self.model.regrouped(known)
+        )
+
+    def swapped(self) -> Subject:
+        """The same model with a passive attacker: the parties that held the private columns ask about the others."""
+        known, width = self.model.own_columns, self.columns.shape[1]
+        order = [*range(known, width), *range(known)]
+        place_of = {place: k for k, place in enumerate(order)}
+        described = [
+            dataclasses.replace(column, places=tuple(place_of[place] for place in column.places))
+            for column in self.described
+        ]
+        others = [column.party for column in self.described if column.within(known) is not None]
+        return dataclasses.replace(
+            self,
+            name=f"{self.name}, asked by the passive side",
+            model=self.model.swapped(),
+            columns=self.columns[:, order],
+            described=tuple(sorted(described, key=lambda column: column.places)),
+            image=None if self.image is None else (self.image[0], tuple(self.image[1][place] for place in order)),
+            active=" and ".join(dict.fromkeys(others)) or "passive",
         )
 
     def sample(self, seed: int, records: int | None, auxiliary_rows: int) -> Sample:
@@ -180,10 +201,24 @@ class Sample:
         draws = seeded(seed, "release", defense.spec)
         return np.stack([defense.release(scores, draws=draws) for _ in range(queries)])
 
-    def view(self, releases: NDArray[np.float64], defense: Defense, *, adaptive: bool) -> AttackerView:
+    def oracle(self, defense: Defense, seed: int) -> Oracle:
+        """Answers about these records with whatever own columns are asked; a slow defense's public copy answers."""
+        answers = defense.public_copy() if defense.slow else defense
+        draws = seeded(seed, "oracle", defense.spec)
+
+        def ask(own: Tensor) -> Tensor:
+            with torch.no_grad():
+                scores = self.model.scores(own, self.truth).numpy()
+            return torch.from_numpy(np.asarray(answers.release(scores, draws=draws)))
+
+        return ask
+
+    def view(
+        self, releases: NDArray[np.float64], defense: Defense, *, adaptive: bool, oracle: Oracle | None = None
+    ) -> AttackerView:
         """All that an attacker gets."""
         seen = torch.from_numpy(releases)
-        return AttackerView(self.own, self.model, seen, defense, adaptive, self.auxiliary, self.columns)
+        return AttackerView(self.own, self.model, seen, defense, adaptive, self.auxiliary, self.columns, oracle)
 
     def guesses(self, seed: int, *, by_column: bool = False) -> dict[str, Tensor]:
         """What can be said without any release; by column also what the learners of such attacks can say."""

@@ -143,6 +143,15 @@ class Defense(ABC):
         """The call that learned some of its settings from `public_scores`; empty if none were learned."""
         return ""
 
+    @property
+    def monotone(self) -> bool:
+        """Does a class that is released above another prove that it scored at least as high?"""
+        return self.preserves_order
+
+    def telling_scores(self, n_classes: int) -> NDArray[np.float64]:
+        """Scores near which a release changes most: who may choose what is asked asks there. Equal ones by default."""
+        return np.full(n_classes, 1 / n_classes)
+
     def public_copy(self) -> Defense:
         """What an attacker can run by itself: the same public settings without secrets, and without long waits."""
         return self

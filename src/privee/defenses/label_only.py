@@ -49,6 +49,11 @@ class LabelOnly(Defense):
         out[np.arange(len(rows)), rows.argmax(axis=1)] = leading
         return out
 
+    @property
+    def monotone(self) -> bool:
+        """The predicted class stands above all others."""
+        return True
+
     def guarantee(self, n_classes: int) -> Guarantee:
         """The release is a function of the predicted class."""
         return Guarantee(

@@ -124,6 +124,11 @@ class OrderedDP(Defense):
         """The release is a probability vector made to be near the scores; what its own prior says is in it already."""
         return rows.copy()
 
+    @property
+    def monotone(self) -> bool:
+        """Also where the order of the leading classes alone is shown: the rest stands below them."""
+        return True
+
     def guarantee(self, n_classes: int) -> Guarantee:
         """Pure differential privacy of the magnitudes, given the ranking."""
         k = self.keep_top if self.keep_top is not None and self.keep_top < n_classes else None

@@ -43,6 +43,22 @@ class Rounding(Defense):
         low, high = tighten_by_sum(np.clip(rows - half, 0.0, 1.0), np.clip(rows + half, 0.0, 1.0))
         return condition_on_sum((low + high) / 2, (high - low) ** 2 / 12, low, high)
 
+    @property
+    def monotone(self) -> bool:
+        """Digits only merge classes."""
+        return True
+
+    def telling_scores(self, n_classes: int) -> NDArray[np.float64]:
+        """Each score where it is rounded up or down, as near to equal ones as a sum of one allows."""
+        unit = 10.0**-self.digits
+        lower = (np.floor(1 / (n_classes * unit) - 0.5) + 0.5) * unit
+        if lower <= 0:
+            return super().telling_scores(n_classes)
+        scores = np.full(n_classes, lower)
+        scores[: int((1 - n_classes * lower) / unit + 1e-9)] += unit
+        scores[-1] += 1 - scores.sum()
+        return scores
+
     def guarantee(self, n_classes: int) -> Guarantee:
         """Every score is known to half a unit of the last digit kept."""
         half = 0.5 * 10.0**-self.digits

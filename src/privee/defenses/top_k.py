@@ -46,6 +46,11 @@ class TopK(Defense):
         out.reshape(-1)[order[:, :hidden]] = np.minimum(left / hidden, values[:, hidden : hidden + 1])
         return out
 
+    @property
+    def monotone(self) -> bool:
+        """What is left out is set below what is shown."""
+        return True
+
     def guarantee(self, n_classes: int) -> Guarantee:
         """The leading scores are in the clear; the rest only through their sum."""
         kept = min(self.k, n_classes)
