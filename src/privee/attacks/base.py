@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -40,10 +41,14 @@ class Needs:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Reconstruction:
-    """The unknown columns as the attacker sees them, and how well they explain what was released."""
+    """The unknown columns as the attacker sees them, and how well they explain what was released.
+
+    `before` are earlier estimates of an attack that asks several questions: before any, after one, and so on.
+    """
 
     unknown: Tensor
     residual: float
+    before: tuple[Tensor, ...] = ()
 
 
 class Attack(ABC):
@@ -87,10 +92,14 @@ class Attack(ABC):
         watch.begin(self.settings(), seed, view)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            found = self._reconstruct(view, watch)
-        result = Reconstruction(found, confidence_residual(view, found))
+            *before, found = self._estimates(view, watch)
+        result = Reconstruction(found, confidence_residual(view, found), tuple(before))
         watch.done()
         return result
+
+    def _estimates(self, view: AttackerView, watch: Watch) -> Sequence[Tensor]:
+        """The unknown columns, after earlier estimates of them if there are any."""
+        return [self._reconstruct(view, watch)]
 
     @abstractmethod
     def _reconstruct(self, view: AttackerView, watch: Watch) -> Tensor:

@@ -43,6 +43,7 @@ def audit(
     records: int = 200,
     auxiliary_rows: int = 500,
     queries: int = 1,
+    questions: Sequence[int] | None = None,
     jobs: int | None = None,
     engine: Engine = "local",
     out: Path | str | None = None,
@@ -63,6 +64,7 @@ def audit(
         records: how many are attacked at a time.
         auxiliary_rows: how many rows the attacker knows in full.
         queries: releases per record.
+        questions: how many times an attacker asks who chooses its own columns; 1 and 5 unless attacks are named.
         jobs: how many attacks at once; all cores by default.
         engine: "local", or "ray" for a cluster.
         out: folder for the report and the tables; an interrupted audit goes on there.
@@ -87,6 +89,7 @@ def audit(
         records=records,
         auxiliary_rows=auxiliary_rows,
         queries=queries,
+        questions=None if questions is None else tuple(questions),
     )
     folder = None if out is None else Path(out)
     found = run_grid([subject], grid, jobs=jobs, engine=engine, folder=folder, progress=progress)
@@ -130,6 +133,8 @@ def attack_once(
     else:
         releases = simulated(sample, protection, seed, queries)
     guesses = sample.guesses(seed, by_column=make_attack(attack).by_column)
+    if released and make_attack(attack).needs.oracle:
+        raise PriveeError(f"{attack} asks by itself, and cannot be used on release files")
     task = Task(
         key=task_key(sample.fingerprint(), defense, attack, adaptive, seed),
         subject=subject.name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from privee.attacks.metrics import attainable_protection
 from privee.audit.exposure.findings import USUAL_BOUND, Attacker, Bound, ColumnExposure, PeopleExposure
 from privee.audit.exposure.judging import Attempt, judge, pooled
 from privee.audit.grades import GRADES, grade_of
-from privee.audit.results import Best, Card, Estimate, Finding, Handout, SubjectInfo
+from privee.audit.results import AskedAgain, Best, Card, Estimate, Finding, Handout, SubjectInfo
 from privee.audit.task import MEAN_GUESS
 from privee.defenses import NoDefense, RankingOnly
 from privee.defenses import defense as make_defense
@@ -55,7 +55,8 @@ def _card(
     headlines: dict[str, Best],
     bound: Bound,
 ) -> Card:
-    here = [finding for finding in mine if finding.defense == spec]
+    tried = [finding for finding in mine if finding.defense == spec]
+    here = [finding for finding in tried if not finding.questions]
     guess, headline = _best(mine, "guess"), headlines[spec]
     assert guess is not None  # noqa: S101 (every subject has guesses)
     normalised = _normalised(here, headline, guess)
@@ -92,6 +93,40 @@ def _card(
         order_between=next((h.order_between for h in moved if h.order_between is not None), None),
         seconds_per_record=sum(h.seconds for h in moved) / max(1, sum(h.rows for h in moved)),
         released_records=sum(h.rows for h in moved),
+        asked_again=tuple(_asked_again(subject, tried)),
+    )
+
+
+def _asked_again(subject: SubjectInfo, tried: Sequence[Finding]) -> Iterator[AskedAgain]:
+    """For each number of questions; who may ask so often may also ask less, or honestly."""
+    most = {count for finding in tried if (count := finding.questions) and finding.guess_normalised is not None}
+    for count in sorted(most):
+        allowed = [finding for finding in tried if finding.questions <= count]
+        asked = [finding for finding in allowed if finding.questions and finding.guess_normalised is not None]
+        columns = judge(subject.columns, _attempts(allowed))
+        best = min(asked, key=lambda finding: finding.guess_normalised or 0.0)
+        left = best.guess_normalised or 0.0
+        grade = columns[0].grade if columns else grade_of(left)
+        yield AskedAgain(
+            questions=count,
+            grade=grade,
+            verdict=_asked_verdict(count, grade, columns[0] if columns else None, left),
+            guess_normalised=left,
+            after=max((finding.after for finding in asked), key=len),
+            columns=columns,
+            records=best.records,
+        )
+
+
+def _asked_verdict(questions: int, grade: str, worst: ColumnExposure | None, left: float) -> str:
+    """For an auditor, about the attacker who chooses what it asks."""
+    often = "once" if questions == 1 else f"{questions} times"
+    who = f"who asks {often} about a record, with own columns of its choice"
+    if worst is None or not worst.told:
+        return f"{GRADES[grade].verdict}, also to one {who}."
+    told = f"AUC {worst.auc:.2f}" if worst.by != "error" and worst.auc is not None else f"{worst.remaining:.0%} left"
+    return (
+        f"{GRADES[grade].verdict} to one {who}: {worst.name} ({worst.party}), {told}; over all columns {left:.0%} left."
     )
 
 
@@ -181,7 +216,7 @@ def _normalised(here: Sequence[Finding], headline: Best, guess: Best) -> float:
 
 def _headline(mine: Sequence[Finding], spec: str) -> Best:
     """The attacker chooses among all attacks, knowing or ignoring the defense, and all guesses."""
-    here = [f for f in mine if f.defense == spec]
+    here = [f for f in mine if f.defense == spec and not f.questions]
     found = (_best(here, "adaptive"), _best(here, "naive"), _best(mine, "guess"))  # of equals, the first
     return min((best for best in found if best is not None), key=lambda best: best.error.mean)
 

@@ -28,6 +28,10 @@ from privee.version import __version__
 
 RECORDS, AUXILIARY_ROWS = 200, 500
 """For attacks that rebuild whole records."""
+ASKED_RECORDS = 100
+"""For attacks that ask about each of them again and again."""
+QUESTIONS = (1, 5)
+CHOSEN = "chosen-columns:questions={}"
 
 
 def default_defenses() -> tuple[str, ...]:
@@ -37,7 +41,8 @@ def default_defenses() -> tuple[str, ...]:
 
 def default_attacks(queries: int) -> tuple[str, ...]:
     """The specs that known attacks name for an audit, if so many queries per record are enough for them."""
-    return tuple(spec for cls in known_attacks().values() if cls.needs.queries <= queries for spec in cls.audited)
+    able = (cls for cls in known_attacks().values() if cls.needs.queries <= queries)
+    return tuple(spec for cls in able for spec in cls.audited)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -53,6 +58,8 @@ class Grid:
         column_limit: see above; fewer where there are fewer.
         bound: when a column of a person counts as known.
         queries: releases per record.
+        questions: how many times an attacker asks who chooses its own columns; 1 and 5 unless attacks are named, and
+            () for not at all.
         attackers: "naive", "adaptive" or both.
         pictures: keep reconstructions of a few records for the report (they show true private columns).
         curves: measure what repeated queries of PRIVEE-U give away.
@@ -67,6 +74,7 @@ class Grid:
     column_limit: int = 10_000
     bound: Bound = USUAL_BOUND
     queries: int = 1
+    questions: tuple[int, ...] | None = None
     attackers: tuple[str, ...] = ("naive", "adaptive")
     pictures: bool = True
     curves: bool = True
@@ -84,16 +92,27 @@ class Grid:
             raise SettingError(f"attackers are naive, adaptive or both, got {', '.join(self.attackers) or 'none'}")
         if self.auxiliary_rows is not None and self.auxiliary_rows < 0:
             raise SettingError(f"auxiliary_rows must be 0 or more, got {self.auxiliary_rows}")
+        questions = (() if self.attacks else QUESTIONS) if self.questions is None else self.questions
+        if any(isinstance(count, bool) or count < 1 for count in questions):
+            raise SettingError(f"questions must be 1 or more, got {min(questions)}")
+        object.__setattr__(self, "questions", tuple(sorted(set(questions))))
         attacks = self.attacks or default_attacks(self.queries)
         for spec in attacks:
             make_attack(spec)
         object.__setattr__(self, "attacks", tuple(dict.fromkeys(attacks)))
         object.__setattr__(self, "defenses", tuple(dict.fromkeys(make_defense(s).spec for s in self.defenses)))
 
-    def sample(self, subject: Subject, seed: int, *, by_column: bool) -> Sample:
+    @property
+    def asking(self) -> tuple[str, ...]:
+        """The attacks that ask with own columns of their choice."""
+        named = [spec for spec in self.attacks if make_attack(spec).needs.oracle]
+        return tuple(dict.fromkeys([*map(CHOSEN.format, self.questions or ()), *named]))
+
+    def sample(self, subject: Subject, seed: int, *, by_column: bool = False, asking: bool = False) -> Sample:
         """The records that attacks of one kind get."""
         records, rows = (self.column_limit, self.column_limit) if by_column else (RECORDS, AUXILIARY_ROWS)
         records = records if self.records is None else self.records
+        records = min(records, ASKED_RECORDS) if asking else records
         return subject.sample(seed, records, rows if self.auxiliary_rows is None else self.auxiliary_rows)
 
 
@@ -117,14 +136,14 @@ def run_grid(
     tasks = [task for study in studies for task in _tasks(study, grid, shown=study.subject in pictured)]
     found = _run(tasks, folder, jobs, engine, progress)
     many = {study.subject: study.sample for study in studies if study.by_column}
-    few = {(study.subject, study.seed): study.sample for study in studies if not study.by_column}
+    few = {(study.subject, study.seed): study.sample for study in studies if study.whole}
     infos = tuple(
         subject.info(few[subject.name, first], many[subject.name], own_columns=grid.own_columns) for subject in subjects
     )
     guesses = [
         guess_findings(s.subject, s.sample, s.guesses, s.seed, keep_shown=grid.pictures and s.seed == first)
         for s in studies
-        if not s.by_column
+        if s.whole
     ]
     findings = (*(finding for some in guesses for finding in some), *found)
     handouts = tuple(
@@ -145,7 +164,10 @@ def run_grid(
 
 
 class _Study(NamedTuple):
-    """Records under attack, with what can be guessed about them; by column: for attacks that learn each by itself."""
+    """Records under attack, with what can be guessed about them.
+
+    By column: for attacks that learn each by itself; asking: for those that choose what they ask.
+    """
 
     subject: str
     seed: int
@@ -153,12 +175,18 @@ class _Study(NamedTuple):
     sample: Sample
     guesses: Mapping[str, Tensor]
     attacks: tuple[str, ...]
+    asking: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """For attacks that rebuild whole records from what is released when asked honestly."""
+        return not self.by_column and not self.asking
 
 
 def _studies(subjects: Sequence[Subject], grid: Grid) -> Iterator[_Study]:
     """Of every subject some records for each seed, and many records once: their number makes intervals narrow."""
     alone = tuple(spec for spec in grid.attacks if make_attack(spec).by_column)
-    others = tuple(spec for spec in grid.attacks if spec not in alone)
+    others = tuple(spec for spec in grid.attacks if spec not in alone and spec not in grid.asking)
     for subject in subjects:
         for seed in grid.seeds:
             sample = grid.sample(subject, seed, by_column=False)
@@ -167,17 +195,20 @@ def _studies(subjects: Sequence[Subject], grid: Grid) -> Iterator[_Study]:
         many = grid.sample(subject, first, by_column=bool(alone))
         guesses = many.guesses(first, by_column=True) if alone else {}
         yield _Study(subject.name, first, True, many, guesses, alone)
+        if grid.asking:
+            asked = grid.sample(subject, first, asking=True)
+            yield _Study(subject.name, first, False, asked, asked.guesses(first), grid.asking, asking=True)
 
 
 def _tasks(study: _Study, grid: Grid, *, shown: bool) -> Iterator[Task]:
     fingerprint = study.sample.fingerprint()
-    keep = shown and study.seed == grid.seeds[0] and not study.by_column
+    keep = shown and study.seed == grid.seeds[0] and study.whole
     bound = dataclasses.astuple(grid.bound)
     for defense in grid.defenses:
-        nothing_to_undo = not study.by_column and reads_as_released(study.sample, defense, study.seed)
+        nothing_to_undo = study.whole and reads_as_released(study.sample, defense, study.seed)
         for attack in study.attacks:
-            # Who learns from releases has no use for ignoring the defense.
-            for who in ("adaptive",) if study.by_column else grid.attackers:
+            # Who learns from releases, or chooses what to ask, has no use for ignoring the defense.
+            for who in grid.attackers if study.whole else ("adaptive",):
                 adaptive = who == "adaptive"
                 # Where knowing the defense changes nothing it is the same work, done once.
                 knows = adaptive or (nothing_to_undo and make_attack(attack).reads_only)
@@ -203,7 +234,10 @@ def _run(
     with FindingsFile(None if folder is None else folder / "findings.jsonl") as store:
         alike = {task.key: task for task in tasks}
         # The long ones first, so that no core waits at the end.
-        left = sorted((t for t in alike.values() if store.get(t.key) is None), key=lambda t: not t.named().by_column)
+        left = sorted(
+            (t for t in alike.values() if store.get(t.key) is None),
+            key=lambda t: t.named().questions == 0 and not t.named().by_column,
+        )
         done, total = len(alike) - len(left), len(alike)
         progress(done, total)
         checkpoints = None if folder is None else folder / "checkpoints"

@@ -28,6 +28,8 @@ class Finding:
         guess_normalised: feature MSE over that of the best guess made without the release.
         column_mse: mean square error of each unknown feature.
         records: how many were attacked.
+        questions: asked with own columns of the attacker's choice; 0 for attackers who ask honestly.
+        after: of these, the share of the best guess's error that is left before any question, after one, and so on.
         by_column: the attack learns each column by itself and was given many records, so its mean error is not compared
             with that of attacks on few.
         columns, people: what it tells about each original column, and about people.
@@ -48,6 +50,8 @@ class Finding:
     seconds: float = 0.0
     column_mse: tuple[float, ...] = ()
     records: int = 0
+    questions: int = 0
+    after: tuple[float, ...] = ()
     by_column: bool = False
     columns: tuple[ColumnFinding, ...] = ()
     people: PeopleFinding | None = None
@@ -151,6 +155,34 @@ class Best:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class AskedAgain:
+    """What is told to somebody who asks about a record several times, with own columns of its choice.
+
+    Attributes:
+        questions: how many times at most; asking once and honestly is one of the ways to use them.
+        grade: that of the worst column.
+        verdict: the same in plain words.
+        guess_normalised: of the best guess's error, the share that the attack leaves; a mean over columns.
+        after: the same before any question, after one, and so on.
+        columns: what is told about each column, the worst one first.
+        records: how many were asked about.
+    """
+
+    questions: int
+    grade: str
+    verdict: str
+    guess_normalised: float
+    after: tuple[float, ...]
+    columns: tuple[ColumnExposure, ...]
+    records: int
+
+    @property
+    def worst(self) -> ColumnExposure | None:
+        """The column that is told best."""
+        return self.columns[0] if self.columns else None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Card:
     """The scorecard of one defense on one subject.
 
@@ -165,7 +197,8 @@ class Card:
         failed, skipped: attacks that lost to the column means, and attacks that make no sense here with the reason.
         seconds_per_record, released_records: what releasing cost, and on how many records kept and moved were
             measured (few for slow defenses).
-        grade: "open", "weak", "partial" or "guarded": that of the worst column.
+        grade: "open", "weak", "partial" or "guarded": that of the worst column, asked once and honestly.
+        asked_again: the same for attackers who ask more often with own columns of their choice, by how often.
         mean_grade: the word for `guess_normalised`, which may be kinder.
         utility, order_between: what the release is worth to whoever knows the labels, and how far records keep their
             order.
@@ -199,6 +232,12 @@ class Card:
     order_between: float | None = None
     seconds_per_record: float = dataclasses.field(default=0.0, compare=False)
     released_records: int = 0
+    asked_again: tuple[AskedAgain, ...] = ()
+
+    @property
+    def most_asked(self) -> AskedAgain | None:
+        """For the attacker who asks most often; None if nobody asked more than honestly."""
+        return self.asked_again[-1] if self.asked_again else None
 
     @property
     def worst(self) -> ColumnExposure | None:

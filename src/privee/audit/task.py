@@ -63,6 +63,7 @@ class Task:
 
     def named(self) -> Finding:
         """A finding that says what was tried, and nothing found yet."""
+        made = make_attack(self.attack)
         return Finding(
             subject=self.subject,
             defense=self.defense,
@@ -71,7 +72,8 @@ class Task:
             seed=self.seed,
             queries=self.queries,
             records=len(self.sample.own),
-            by_column=make_attack(self.attack).by_column,
+            questions=getattr(made, "questions", 1) if made.needs.oracle else 0,
+            by_column=made.by_column,
         )
 
 
@@ -105,8 +107,9 @@ def reads_as_released(sample: Sample, spec: str, seed: int) -> bool:
 
 def attacked(task: Task, releases: NDArray[np.float64], watch: Watch) -> tuple[Finding, Tensor | None]:
     """The finding and the reconstructed columns; none of an attack that makes no sense here."""
-    attack = make_attack(task.attack)
-    view = task.sample.view(releases, make_defense(task.defense), adaptive=task.adaptive)
+    attack, defense = make_attack(task.attack), make_defense(task.defense)
+    oracle = task.sample.oracle(defense, task.seed) if attack.needs.oracle else None
+    view = task.sample.view(releases, defense, adaptive=task.adaptive, oracle=oracle)
     reason = attack.why_not(view)
     if reason is not None:
         return dataclasses.replace(task.named(), status="skipped", reason=reason), None
@@ -125,6 +128,8 @@ def measured(task: Task, found: Reconstruction, seconds: float) -> Finding:
     truth, estimate = task.sample.truth.numpy(), found.unknown.numpy()
     guesses = {name: guess.numpy() for name, guess in task.guesses.items()}
     by_column = measure(estimate, truth, guesses, task.sample.columns, task.bound)
+    best = min(guess_errors.values())
+    after = [feature_mse(one, task.sample.truth) for one in (*found.before, found.unknown)] if found.before else []
     shown = found.unknown[:SHOWN].round(decimals=4).tolist() if task.keep_shown else []
     return dataclasses.replace(
         task.named(),
@@ -132,7 +137,8 @@ def measured(task: Task, found: Reconstruction, seconds: float) -> Finding:
         reason="worse than the column means" if worse else "",
         confidence_residual=found.residual,
         feature_mse=error,
-        guess_normalised=_normalised(error, min(guess_errors.values())),
+        guess_normalised=_normalised(error, best),
+        after=tuple(one / best for one in after) if best > 0 else (),
         seconds=round(seconds, 3),
         column_mse=tuple(column_mse(found.unknown, task.sample.truth).tolist()),
         columns=by_column.columns,

@@ -14,6 +14,7 @@ from privee.cli.model_options import MODEL_NAMES, check_source, chosen_subjects
 from privee.cli.names import ATTACK, DATASET, DEFENSE, MODEL, check_attack, check_defense
 from privee.cli.output import ROOMY, InterruptedByUserError, folded, out, print_json, progress_bar
 from privee.data.partition import How
+from privee.errors import PriveeError
 
 if TYPE_CHECKING:
     from privee.audit import Audit, Card
@@ -54,6 +55,13 @@ def audit(
         int | None, typer.Option(min=0, help="Rows the attacker knows in full; 500, and 10,000 column by column.")
     ] = None,
     queries: Annotated[int, typer.Option(min=1, help="Releases per record.")] = 1,
+    questions: Annotated[
+        str | None,
+        typer.Option(
+            help="How many times an attacker asks about a record with own columns of its choice, such as 1,2,5,10; "
+            "0 for not at all. [default: 1,5, unless attacks are named]"
+        ),
+    ] = None,
     pictures: Annotated[bool, typer.Option(help="Show reconstructions of a few records in the report.")] = True,
     seed: Annotated[int, typer.Option(help="For training and for dealing out columns.")] = 0,
     jobs: Annotated[int | None, typer.Option(min=1, help="How many attacks at once; all cores by default.")] = None,
@@ -87,6 +95,7 @@ def audit(
         records=records,
         auxiliary_rows=auxiliary,
         queries=queries,
+        questions=None if questions is None else question_counts(questions),
         pictures=pictures,
     )
     try:
@@ -117,6 +126,19 @@ def audit(
     out.print(f"Report: {files['report']}", markup=False)
 
 
+def question_counts(text: str) -> tuple[int, ...]:
+    """`1,2,5`: numbers of questions; 0 alone is none."""
+    try:
+        counts = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise PriveeError(f"--questions takes whole numbers such as 1,2,5,10; got {text!r}") from None
+    if counts == (0,):
+        return ()
+    if min(counts) < 1:
+        raise PriveeError(f"--questions takes numbers from 1 on, or 0 alone for none; got {text!r}")
+    return counts
+
+
 def print_audit(found: Audit) -> None:
     """One table per subject with the worst column of each defense, then what its columns mean."""
     for subject in found.subjects:
@@ -128,7 +150,8 @@ def print_audit(found: Audit) -> None:
         _print_columns(found.cards, subject)
         _print_worth(subject)
     out.print(
-        "Grade: of the column that is told best, by an attacker who knows the defense and asks once, honestly. "
+        "Grade: of the column that is told best, by an attacker who knows the defense and asks once, "
+        f"honestly{_chosen(found)}. "
         "Left: of what a guess without the release leaves open about that column, the share that the attacker still "
         "misses; mean: the same over all columns, in square errors. A second value with a figure: it may be told with "
         "an AUC above 0.9, so the grade is weak at best. What is told by chance is not counted (5 % for all "
@@ -139,10 +162,13 @@ def print_audit(found: Audit) -> None:
 
 def _table(found: Audit, subject: str) -> Table:
     cards = [card for card in found.cards if card.subject == subject]
+    asked = next((card.most_asked for card in cards if card.most_asked is not None), None)
     labelled = any(card.utility is not None and card.utility.auc is not None for card in cards)
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("defense", overflow="fold")
-    table.add_column("grade")
+    table.add_column("grade" if asked is None else "once,\nhonest")
+    if asked is not None:
+        table.add_column(f"{asked.questions} times,\nchosen" if asked.questions > 1 else "once,\nchosen")
     table.add_column("worst column", overflow="fold")
     moved = out.width >= ROOMY  # elsewhere it is in the report alone: what is read first is the column
     for heading in ("left", "mean", "AUC" if labelled else "class\nkept", "order", *(["L1\nmoved"] if moved else [])):
@@ -153,7 +179,12 @@ def _table(found: Audit, subject: str) -> Table:
         table.add_row(
             folded(card.defense, 20),
             card.grade,
-            "-" if worst is None else folded(column_words(worst), 22, "= ") if worst.told else "nothing told",
+            *([] if asked is None else ["-" if card.most_asked is None else card.most_asked.grade]),
+            "-"
+            if worst is None
+            else folded(column_words(worst), 22, "= ")
+            if worst.told or worst.capped_auc
+            else "nothing told",
             f"{worst.remaining:.0%}" if worst is not None and worst.told else "-",
             f"{card.guess_normalised:.0%}",
             "-" if labelled and auc is None else f"{auc:.3f}" if labelled else f"{card.label_kept:.0%}",
@@ -161,6 +192,15 @@ def _table(found: Audit, subject: str) -> Table:
             *([f"{card.mean_l1_moved:.2f}"] if moved else []),
         )
     return table
+
+
+def _chosen(found: Audit) -> str:
+    """How often attackers asked who chose what they asked."""
+    asked = {again.questions for card in found.cards for again in card.asked_again}
+    if not asked:
+        return ""
+    often = "once" if max(asked) == 1 else f"{max(asked)} times"
+    return f"; beside it, by one who asks {often} with own columns of its choice (chosen-columns)"
 
 
 def column_words(exposure: ColumnExposure) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import torch
@@ -61,13 +62,16 @@ class ChosenColumns(Attack):
     def _reconstruct(self, view: AttackerView, watch: Watch) -> Tensor:
         return self.after_each(view, watch)[-1]
 
+    def _estimates(self, view: AttackerView, watch: Watch) -> Sequence[Tensor]:
+        return self.after_each(view, watch).unbind()
+
     def after_each(self, view: AttackerView, watch: Watch | None = None) -> Tensor:
         """The unknown columns as estimated after 0, 1, 2 ... questions, (questions + 1, n, columns)."""
         if view.oracle is None:
             raise PriveeError("the chosen-columns attack needs an oracle to ask")
         wider, rehearsal = with_rehearsal(view)
         seed = torch.initial_seed() % 2**31
-        game = _Game(wider, self.allowed, seed)
+        game = _Game(wider, _prior(view, wider), self.allowed, seed)
         asked = torch.zeros(self.questions, *wider.own.shape, dtype=wider.own.dtype)
         released = torch.zeros(self.questions, *wider.releases.shape[1:], dtype=wider.own.dtype)
         for step in (watch or Watch()).steps("questions", self.questions, {"asked": asked, "released": released}):
@@ -84,10 +88,9 @@ class ChosenColumns(Attack):
 class _Game:
     """What was learned so far; the same answers in the same order give the same belief."""
 
-    def __init__(self, view: AttackerView, allowed: str, seed: int) -> None:
+    def __init__(self, view: AttackerView, prior: Prior, allowed: str, seed: int) -> None:
         self._view, self._allowed, self._seed = view, allowed, seed
         self._differentiable = view.model.differentiable
-        prior = prior_of(view)
         self._belief = belief_of(view, prior, self._differentiable, self._draws(0, "prior"))
         scores = torch.as_tensor(view.defense.telling_scores(view.model.n_classes), dtype=view.own.dtype)
         self._wanted = scores.log()
@@ -125,6 +128,14 @@ class _Game:
     def _draws(self, step: int, what: str) -> torch.Generator:
         places = ("prior", "question", "answer")
         return torch.Generator().manual_seed((self._seed * 1000 + step) * len(places) + places.index(what))
+
+
+def _prior(view: AttackerView, wider: AttackerView) -> Prior:
+    """Of the real records from all auxiliary rows; of rehearsed ones from the others, as if they were not known."""
+    prior = prior_of(view)
+    if wider is view:
+        return prior
+    return dataclasses.replace(prior, guess=torch.cat([prior.guess, prior_of(wider).guess[view.rows :]]))
 
 
 def belief_of(view: AttackerView, prior: Prior, differentiable: bool, draws: torch.Generator) -> Belief:
