@@ -95,7 +95,8 @@ def test_the_order_of_records(tmp_path):
     chosen = told["chosen"]
     assert chosen["settings"]["name"] == "record-order"
     assert chosen["figures"]["utility"]["auc"] >= 0.7
-    words = good(*asked, cwd=tmp_path)
+    assert good(*asked, cwd=tmp_path).startswith("Use: record-order:epsilon=")
+    words = good(*asked, "--keep", "class", cwd=tmp_path)
     assert words.startswith("Use: label-only\n")
     flowing = right_of(13, words.split("Considered, and why not")[0])
     auc = chosen["figures"]["utility_of_scores"]["auc"]

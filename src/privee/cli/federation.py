@@ -10,7 +10,7 @@ import typer
 
 from privee.cli.model_options import MODEL_NAMES, id_columns, named_files, show_outcome
 from privee.cli.names import DATASET
-from privee.cli.output import InterruptedByUserError, err, out, print_json, progress_bar, stop_in_order
+from privee.cli.output import InterruptedByUserError, err, out, print_json, progress_bar
 from privee.cli.training_options import (
     Batch,
     ClassWeights,
@@ -90,7 +90,6 @@ def simulate(
     """
     from privee.federation.kits.simulator import simulate as work
 
-    stop_in_order()
     given = given_settings(
         epochs=epochs,
         batch_size=batch_size,
@@ -224,8 +223,6 @@ def run(
     opened = Project.open(project)
     timeouts = JobTimeouts(sites=wait, attempts=attempts)
     parts = parts_of(opened) if local else None
-    if local:
-        stop_in_order()
     with local_kits(opened) if local else contextlib.nullcontext():
 
         def work(told: Callable[[Mapping[str, Any]], None]) -> TrainingOutcome:

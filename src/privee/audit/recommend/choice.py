@@ -47,17 +47,18 @@ def recommend(
         'label-only'
     """
     classes = _classes(n_classes, subject)
+    by_default, wishes = wishes.keep is None, wishes.settled(classes)
     candidates(wishes, classes)  # refuses what makes no sense before anything is tried
     if subject is None:
         if wishes.min_auc is not None:
             raise PriveeError("min_auc needs labels, and synthetic scores have none; give a model and labelled records")
         learn = wishes.calibrated_top or wishes.between_records
-        return _Search(wishes, classes, synthetic_ground(classes, learn=learn)).answer({})
+        return _Search(wishes, classes, synthetic_ground(classes, learn=learn), by_default).answer({})
     effort = effort or Effort()
     ground, subject = model_ground(subject, effort)
     if wishes.min_auc is not None and (ground.utility is None or ground.utility.auc is None):
         raise PriveeError("min_auc needs labels of two classes or more, and the records have none")
-    search = _Search(wishes, classes, ground)
+    search = _Search(wishes, classes, ground, by_default)
     return search.answer(attack_all(subject, search.specs(), effort, wishes.queries, progress))
 
 
@@ -72,10 +73,11 @@ def _classes(n_classes: int | None, subject: Subject | None) -> int:
 
 
 class _Search:
-    """The choice for some wishes on some scores."""
+    """The choice for some wishes on some scores; by default: what is kept was not said, but settled."""
 
-    def __init__(self, wishes: Wishes, classes: int, ground: Ground) -> None:
+    def __init__(self, wishes: Wishes, classes: int, ground: Ground, by_default: bool) -> None:
         self._wishes, self._classes, self._ground = wishes, classes, ground
+        self._by_default = by_default
         self._limits = limits_of(wishes, ground)
         self._figures: dict[Defense, Figures] = {}
         self._ladder = candidates(wishes, classes, ground.public)
@@ -116,6 +118,7 @@ class _Search:
             tried_on=self._ground.tried_on,
             notes=(
                 *self._task_lost(),
+                *((explanation.RECORDS_BY_DEFAULT,) if self._by_default and self._wishes.between_records else ()),
                 *explanation.notes(
                     self._chosen, self._wishes, self._classes, self._ground, attacked=chosen.attacked is not None
                 ),

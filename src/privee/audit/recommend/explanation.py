@@ -15,6 +15,10 @@ REPEATABLE = (
     "epsilon {:g} once; queries that differ, if only in the asking party's own columns, add up as fresh ones do."
 )
 TWO_CLASSES = "With two classes the ranking is the predicted class: to keep one is to keep the other, and no more."
+RECORDS_BY_DEFAULT = (
+    "With two classes records are ranked by the score, so the order between them is kept unless you say otherwise; "
+    "where the predicted class is enough, --keep class gives away less."
+)
 LEARN = "scores that are public or the active party's own to give"
 
 
