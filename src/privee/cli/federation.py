@@ -90,17 +90,8 @@ def simulate(
     """
     from privee.federation.kits.simulator import simulate as work
 
-    given = given_settings(
-        epochs=epochs,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        patience=patience,
-        validation_share=validation_share,
-        scaling=scaling,
-        penalty=penalty,
-        schedule=schedule,
-    )
-    training = open_settings(given, dataset=dataset, seed=seed, pipeline=pipeline, class_weights=class_weights)
+    given = given_settings(locals())
+    training = open_settings(given, dataset=dataset, seed=seed, pipeline=pipeline)
     shares = (parties, adversary_fraction, split)
     names, source, sites = _data(dataset, shares, party, active, ids, label, test_share, seed)
     job = _job(names, model, training, source, packing, (answer_seconds, align_seconds))
@@ -147,17 +138,8 @@ def init(
     """
     from privee.federation.kits.project import create_project
 
-    given = given_settings(
-        epochs=epochs,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        patience=patience,
-        validation_share=validation_share,
-        scaling=scaling,
-        penalty=penalty,
-        schedule=schedule,
-    )
-    training = open_settings(given, dataset=dataset, seed=seed, pipeline=pipeline, class_weights=class_weights)
+    given = given_settings(locals())
+    training = open_settings(given, dataset=dataset, seed=seed, pipeline=pipeline)
     shares = (parties, adversary_fraction, split)
     names, source, sites = _data(dataset, shares, party, active, ids, label, test_share, seed)
     job = _job(names, model, training, source, packing, (answer_seconds, align_seconds))
