@@ -48,7 +48,7 @@ def test_one_alignment_for_training_predictions_and_audits(folder):
     assert re.match(r"\d+,0\.", (folder / "t.csv").read_text().splitlines()[1])  # whole numbers, as in the bank's file
     lines = (folder / "shop.csv").read_text(encoding="utf-8-sig").splitlines()
     (folder / "shop.csv").write_text("\n".join(lines[:-5]) + "\n")
-    attack = ["attack", "run", *PARTIES, "--records", 5, "--auxiliary", 20]
+    attack = ["attack", "run", *PARTIES, "-a", "equation-solving", "--records", 5, "--auxiliary", 20]
     code, _, err = run(*attack, cwd=folder)
     assert code == 0, err
     assert "other ids than before at shop: aligning again" in err

@@ -190,10 +190,14 @@ def test_with_two_classes_the_order_of_records_is_the_default():
     assert found.wishes.keep == "order-of-records"
     assert found.chosen == advised(keep="order-of-records").chosen
     assert auc_of(found.chosen) >= 0.5 + 0.95 * (found.chosen.figures.auc_of_scores - 0.5)
-    assert RECORDS_BY_DEFAULT in found.notes
-    assert RECORDS_BY_DEFAULT not in advised(keep="order-of-records").notes
+    grades = {option.defense: option.attacked.grade for option in (found.chosen, *found.alternatives)}
+    graded = f"Here this release is graded {grades[found.chosen.defense]}, label-only {grades['label-only']}."
+    assert f"{RECORDS_BY_DEFAULT} {graded}" in found.notes
+    assert not any(RECORDS_BY_DEFAULT in note for note in advised(keep="order-of-records").notes)
     assert "label-only" in {option.defense for option in found.alternatives}
-    assert recommend(Wishes(), n_classes=2).chosen.defense.startswith("record-order")
+    untried = recommend(Wishes(), n_classes=2)
+    assert untried.chosen.defense.startswith("record-order")
+    assert RECORDS_BY_DEFAULT in untried.notes
     three = recommend(Wishes(), n_classes=3)
     assert (three.wishes.keep, three.chosen.defense) == ("ranking", "ranking-only")
     assert RECORDS_BY_DEFAULT not in three.notes

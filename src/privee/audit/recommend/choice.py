@@ -77,7 +77,7 @@ class _Search:
 
     def __init__(self, wishes: Wishes, classes: int, ground: Ground, by_default: bool) -> None:
         self._wishes, self._classes, self._ground = wishes, classes, ground
-        self._by_default = by_default
+        self._records_by_default = by_default and wishes.between_records
         self._limits = limits_of(wishes, ground)
         self._figures: dict[Defense, Figures] = {}
         self._ladder = candidates(wishes, classes, ground.public)
@@ -99,6 +99,7 @@ class _Search:
         enough = enough_order(self._ground)
         why = explanation.why_chosen(self._chosen, self._wishes, enough, met=not unmet)
         chosen = self._option(self._chosen, why, attacked)
+        lost = tuple(self._option(defense, why, attacked) for defense, why in self._lost.items())
         return Recommendation(
             wishes=self._wishes,
             n_classes=self._classes,
@@ -107,7 +108,7 @@ class _Search:
             chosen=chosen,
             use=explanation.how_to_use(self._chosen, self._ground),
             over_releases=explanation.over_releases(self._wishes, chosen, self._whole_budget()),
-            alternatives=tuple(self._option(defense, why, attacked) for defense, why in self._lost.items()),
+            alternatives=lost,
             not_protective=tuple(
                 self._option(
                     defense, explanation.with_findings(why, self._found(defense), attacked.get(defense.spec)), attacked
@@ -118,7 +119,7 @@ class _Search:
             tried_on=self._ground.tried_on,
             notes=(
                 *self._task_lost(),
-                *((explanation.RECORDS_BY_DEFAULT,) if self._by_default and self._wishes.between_records else ()),
+                *([explanation.records_by_default(chosen, lost)] if self._records_by_default else []),
                 *explanation.notes(
                     self._chosen, self._wishes, self._classes, self._ground, attacked=chosen.attacked is not None
                 ),

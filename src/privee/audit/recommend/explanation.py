@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from privee.audit.recommend.answer import Attacked, Figures, RankedOption, Wishes
 from privee.audit.recommend.evidence import MOST_RELEASES, Ground
 from privee.audit.recommend.limits import AUC_SHARE, Limit
@@ -20,6 +22,14 @@ RECORDS_BY_DEFAULT = (
     "where the predicted class is enough, --keep class gives away less."
 )
 LEARN = "scores that are public or the active party's own to give"
+
+
+def records_by_default(chosen: RankedOption, others: Sequence[RankedOption]) -> str:
+    """That nobody asked for the order of records, and how much less the predicted class alone tells."""
+    less = next((option.attacked for option in others if option.defense == "label-only"), None)
+    if chosen.attacked is None or less is None:
+        return RECORDS_BY_DEFAULT
+    return f"{RECORDS_BY_DEFAULT} Here this release is graded {chosen.attacked.grade}, label-only {less.grade}."
 
 
 def why_chosen(defense: Defense, wishes: Wishes, enough: Limit, *, met: bool) -> str:
