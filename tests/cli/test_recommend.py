@@ -89,12 +89,9 @@ def test_the_command_for_ones_own_model(tmp_path):
 def test_the_order_of_records(tmp_path):
     (tmp_path / "mine.py").write_text(LABELLED)
     asked = ("recommend", "--entry", "mine:parts", "--records", 20, "--auxiliary", 40, "--jobs", 1)
-    told = json.loads(good(*asked, "--min-auc", 0.7, "--json", cwd=tmp_path))
+    told = json.loads(good(*asked, "--keep", "order-of-records", "--min-auc", 0.7, "--json", cwd=tmp_path))
     assert told["met"]
-    assert (told["wishes"]["min_auc"], told["wishes"]["keep"]) == (
-        0.7,
-        "order-of-records",
-    )  # the default for two classes
+    assert told["wishes"]["min_auc"] == 0.7
     chosen = told["chosen"]
     assert chosen["settings"]["name"] == "record-order"
     assert chosen["figures"]["utility"]["auc"] >= 0.7

@@ -12,7 +12,7 @@ import privee
 from privee.audit import subject_from_arrays
 from privee.audit.recommend import Effort, Recommendation, Wishes, candidates, recommend
 from privee.audit.recommend.evidence import figures, model_ground, synthetic_ground
-from privee.audit.recommend.explanation import RECORDS_BY_DEFAULT, TWO_CLASSES
+from privee.audit.recommend.explanation import CLASS_BY_DEFAULT, RECORDS_BY_DEFAULT, TWO_CLASSES
 from privee.audit.recommend.rules import EPSILONS
 from privee.audit.recommend.task_kept import TaskKept
 from privee.errors import PriveeError
@@ -81,7 +81,8 @@ def test_the_smallest_epsilon_that_keeps_most_of_the_auc():
     assert auc_of(found.chosen) >= least
     safer, looser = (o for o in found.alternatives if o.settings["name"] == "record-order")
     assert auc_of(safer) < least <= auc_of(looser)
-    assert (safer.epsilon, looser.epsilon) == (found.chosen.epsilon / 2, found.chosen.epsilon * 2)
+    place = EPSILONS.index(found.chosen.epsilon)
+    assert (safer.epsilon, looser.epsilon) == (EPSILONS[place - 1], EPSILONS[place + 1])
     assert "95% of what the scores' has above 0.5" in found.chosen.why
     assert "has an AUC of" in safer.why
     assert found.chosen.same == "any two score vectors"
@@ -201,6 +202,18 @@ def test_with_two_classes_the_order_of_records_is_the_default():
     three = recommend(Wishes(), n_classes=3)
     assert (three.wishes.keep, three.chosen.defense) == ("ranking", "ranking-only")
     assert RECORDS_BY_DEFAULT not in three.notes
+
+
+def test_by_default_the_class_alone_is_taken_where_it_keeps_enough_order():
+    """Labels that are the predicted classes: nothing orders them better, and nothing gives away less."""
+    sure = table()
+    known = dataclasses.replace(sure, labels=credit(sure.columns[:, :3], sure.columns[:, 3:]).argmax(axis=1))
+    found = recommend(Wishes(), subject=known, effort=EFFORT)
+    assert (found.chosen.defense, found.met) == ("label-only", True)
+    assert "the safest there is that keeps an AUC of" in found.chosen.why
+    assert CLASS_BY_DEFAULT in found.notes
+    asked = recommend(Wishes(keep="order-of-records"), subject=known, effort=EFFORT)
+    assert asked.chosen.defense.startswith("record-order")
 
 
 def test_what_destroys_the_task_is_not_praised():

@@ -81,6 +81,9 @@ class _Search:
         self._limits = limits_of(wishes, ground)
         self._figures: dict[Defense, Figures] = {}
         self._ladder = candidates(wishes, classes, ground.public)
+        if self._records_by_default and not wishes.magnitudes:  # the class alone, where that keeps enough order
+            alone = candidates(dataclasses.replace(wishes, keep="class"), classes)[:1]
+            self._ladder = (*alone, *self._ladder)
         # The first one that meets all limits; if there is none, the nearest.
         self._chosen = min(self._ladder, key=lambda defense: max(1.0, self._excess(defense)))
         near, lost = self._neighbours(), others(wishes, classes, self._chosen, ground.public)
