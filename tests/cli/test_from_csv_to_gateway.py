@@ -95,9 +95,8 @@ def test_the_page_from_the_first_command_to_the_last(tmp_path):
     assert "without a label are left out" in looked
     assert "alignment of an earlier command" in said["privee quickstart"]
     told = " ".join(said["privee quickstart"].split())
-    assert "With two classes records are ranked by the score" in told
-    assert "`keep: class` gives away less" in told
-    assert "Release: record-order:epsilon=" in told
+    assert re.search(r"With two classes .*`keep: (class|order-of-records)`", told)
+    assert re.search("Release: (record-order:epsilon=|label-only)", told)  # whichever keeps enough order
     answer = json.loads(next(text for line, text in said.items() if "ask.sh" in line))
     assert answer["outputs"][0]["shape"] == [1, 2]
     assert answer["parameters"]["charged"] == 1
