@@ -3,7 +3,7 @@
 import pytest
 
 import privee
-from tests._support.commands import good, run, start
+from tests._support.commands import good, start
 
 
 @pytest.mark.parametrize(
@@ -35,9 +35,9 @@ from tests._support.commands import good, run, start
         (["nope"], "No such command"),
     ],
 )
-def test_bad_arguments_get_one_line(tmp_path, arguments, message):
+def test_bad_arguments_get_one_line(tmp_path, arguments, message, privee):
     (tmp_path / "s.csv").write_text("id,a,b\n1,0.5,0.5\n")
-    code, _, err = run(*arguments, cwd=tmp_path)
+    code, _, err = privee(*arguments)
     assert code == 2
     assert len(err.splitlines()) == 1
     assert message in err
@@ -61,8 +61,8 @@ def test_bad_arguments_get_one_line(tmp_path, arguments, message):
         "quickstart",
     ],
 )
-def test_help_has_an_example(tmp_path, command):
-    assert "Example: privee" in good(command, "--help", cwd=tmp_path)
+def test_help_has_an_example(tmp_path, command, good):
+    assert "Example: privee" in good(command, "--help")
 
 
 def test_version_matches(tmp_path):

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from privee.cli import app
@@ -129,6 +130,24 @@ def test_audit_of_ones_own_model(place):
     assert "mine:parts" in words
     assert "open" in words
     assert "<svg" in (place / "own" / "report.html").read_text()
+
+
+def test_an_audit_that_is_terminated_ends_its_workers(place):
+    """Real processes: the two that attack, and what they share, are gone once the command has ended."""
+    command = ("audit", "--entry", "mine:parts", "-o", "ended", "-a", "prior-informed", "--seeds", 20, "--jobs", 2)
+    process = start(*command, cwd=place)
+    own = psutil.Process(process.pid)
+    started = []
+    end = time.monotonic() + 120
+    while not (place / "ended" / "findings.jsonl").exists() or len(started) < 2:
+        assert time.monotonic() < end
+        assert process.poll() is None, process.communicate()
+        started = own.children(recursive=True)
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 143
+    _, left = psutil.wait_procs(started, timeout=10)
+    assert [one for one in left if one.is_running() and one.status() != psutil.STATUS_ZOMBIE] == []
 
 
 def test_an_interrupted_audit_goes_on(place):

@@ -132,10 +132,10 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
-def test_bad_files_get_one_line_and_leave_nothing(tmp_path, name):
+def test_bad_files_get_one_line_and_leave_nothing(tmp_path, name, privee):
     text, message = BAD_FILES[name]
     (tmp_path / name).write_text(text)
-    code, out, err = run("protect", name, "-d", "privee-u:rho=0.1", "-o", "out.csv", cwd=tmp_path)
+    code, out, err = privee("protect", name, "-d", "privee-u:rho=0.1", "-o", "out.csv")
     assert code == 2
     assert out == ""
     assert len(err.splitlines()) == 1
@@ -143,9 +143,9 @@ def test_bad_files_get_one_line_and_leave_nothing(tmp_path, name):
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
 
-def test_pickled_arrays_are_refused(tmp_path):
+def test_pickled_arrays_are_refused(tmp_path, privee):
     np.save(tmp_path / "s.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    code, _, err = run("protect", "s.npy", "-d", "none", "-o", "o.npy", cwd=tmp_path)
+    code, _, err = privee("protect", "s.npy", "-d", "none", "-o", "o.npy")
     assert (code, err.count("\n")) == (2, 1)
     assert "not a readable .npy file" in err
 
@@ -199,22 +199,22 @@ def test_one_column_is_a_score_of_two_classes(tmp_path):
     assert summary["read_as_two_classes"] is True
 
 
-def test_text_in_a_parquet_file_is_quoted_by_example(tmp_path):
+def test_text_in_a_parquet_file_is_quoted_by_example(tmp_path, privee):
     arrow_parquet.write_table(pa.table({"id": [1, 2], "a": ["0.5", "n/k"], "b": [0.5, 0.5]}), tmp_path / "s.parquet")
-    code, _, err = run("protect", "s.parquet", "-d", "none", "-o", "o.csv", cwd=tmp_path)
+    code, _, err = privee("protect", "s.parquet", "-d", "none", "-o", "o.csv")
     assert (code, err.count("\n")) == (2, 1)
     assert "s.parquet: column 'a' holds string such as '0.5', not scores" in err
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".npy"])
-def test_a_folder_is_not_taken_for_a_file(tmp_path, suffix):
+def test_a_folder_is_not_taken_for_a_file(tmp_path, suffix, privee):
     (tmp_path / f"d{suffix}").mkdir()
     (tmp_path / "s.csv").write_text("id,a,b\n1,0.5,0.5\n")
     for source, target in ((f"d{suffix}", "o.csv"), ("s.csv", f"d{suffix}")):
-        code, _, err = run("protect", source, "-d", "none", "-o", target, "--force", cwd=tmp_path)
+        code, _, err = privee("protect", source, "-d", "none", "-o", target, "--force")
         assert (code, err.count("\n")) == (2, 1)
         assert f"d{suffix} is a folder; give a file" in err
-    code, _, err = run("protect", "s.csv", "-d", f"ope:key_file=d{suffix}", "-o", "o.csv", cwd=tmp_path)
+    code, _, err = privee("protect", "s.csv", "-d", f"ope:key_file=d{suffix}", "-o", "o.csv")
     assert (code, err) == (2, f"privee: the key file d{suffix} is a folder; give a file\n")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([f"d{suffix}", "s.csv"])
 
@@ -224,8 +224,8 @@ QUICK = [privee.defense(cls.example or name).spec for name, cls in privee.known_
 
 @pytest.mark.parametrize("spec", QUICK)
 @pytest.mark.parametrize("row", ["1,0,0", "0.25,0.25,0.5"])
-def test_a_constant_file_is_protected_as_any_other(tmp_path, spec, row):
+def test_a_constant_file_is_protected_as_any_other(tmp_path, spec, row, good):
     (tmp_path / "s.csv").write_text("a,b,c\n" + f"{row}\n" * 20)
-    told = json.loads(good("protect", "s.csv", "-d", spec, "-o", "o.csv", "--json", cwd=tmp_path))
+    told = json.loads(good("protect", "s.csv", "-d", spec, "-o", "o.csv", "--json"))
     assert (told["rows"], told["classes"]) == (20, 3)
     assert len((tmp_path / "o.csv").read_text().splitlines()) == 21

@@ -10,7 +10,6 @@ from privee.quickstart import steps
 from privee.quickstart.example import write_example
 from privee.quickstart.plan import read_plan
 from privee.quickstart.steps import Quickstart
-from tests._support.commands import run
 from tests._support.messy_tables import write_messy_tables
 
 PLAN = """
@@ -68,17 +67,47 @@ def test_the_example_is_a_plan_and_all_its_comments_are_settings(tmp_path):
         ("bank:", "../bank:", "a party's name is letters"),
         ("parties:", "parties: [", "is not readable YAML; look at line"),
         ("file: bank.csv", "file: [bank.csv]", "`file` must be one value"),
-        ("name: risk", "name: service", "the model cannot be called service"),
+        ("name: risk", "name: service", "and none of audit, service, alignment; got 'service'"),
         ("label-only", "label-ony", "no defense is called 'label-ony'"),
+        ("defense:", "keep: order\ndefense:", "privee.yaml: keep must be ranking, class, order-of-records"),
+        ("model: logistic", "model: forest", "no model is called 'forest'; there are"),
+        ("releases: 3", "releases: 0", "`releases` must be 1 or more"),
+        ("releases: 3", "port: 65534", "`port` and the next 2 must lie between 1 and 65535; got 65534"),
+        ("releases: 3", "test_share: 1.5", "`test_share` must lie between 0 and 1"),
+        ("name: risk", "name: a/b", "`name` is letters, digits"),
+        ("  bank:", "  shop:", "privee.yaml: `shop` stands there twice, the second time in line 4"),
     ],
 )
-def test_a_plan_that_cannot_work(tmp_path, old, new, message):
+def test_a_plan_that_cannot_work(tmp_path, old, new, message, privee):
     write(tmp_path, PLAN.replace(old, new))
-    code, _, err = run("quickstart", cwd=tmp_path)
+    code, _, err = privee("quickstart")
     assert code == 2
     assert message in err
     assert len(err.splitlines()) == 1
     assert not (tmp_path / "quickstart").exists()
+
+
+def test_what_the_tables_tell_is_refused_before_the_training(tmp_path, privee):
+    """And in the words of a plan, not in options of commands that nobody typed."""
+    write_messy_tables(tmp_path, 80)
+    for old, new, message in (
+        (
+            "defense:",
+            "sensitive: shop:Warenkorp\ndefense:",
+            "no private column is called 'shop:Warenkorp'; there are Waren",
+        ),
+        ("defense:", "sensitive: bank:age\ndefense:", "no private column is called 'bank:age'"),
+        ("missing_labels: drop", "", "give `missing_labels: drop` to train without them"),
+        ("label: risk", "label: income", "Give `label_is: class` if so, or `label_threshold: X`"),
+    ):
+        write(tmp_path, PLAN.replace(old, new))
+        code, _, err = privee("quickstart", "--dry-run")
+        assert code == 2
+        assert message in err
+    lines = (tmp_path / "bank.csv").read_text().splitlines()
+    (tmp_path / "bank.csv").write_text("\n".join(lines[:25]))
+    write(tmp_path)
+    assert "records with a label are held by all parties, and 30 is the least" in privee("quickstart")[2]
 
 
 @pytest.fixture(name="quick")

@@ -9,7 +9,7 @@ from rich.console import Console
 from privee.audit.recommend import Wishes, recommend
 from privee.cli import recommend as command
 from tests._support import recommended
-from tests._support.commands import good, run
+from tests._support.commands import good
 
 ENTRY = """
 import numpy as np
@@ -95,7 +95,7 @@ def test_the_order_of_records(tmp_path):
     chosen = told["chosen"]
     assert chosen["settings"]["name"] == "record-order"
     assert chosen["figures"]["utility"]["auc"] >= 0.7
-    words = good(*asked, cwd=tmp_path)
+    words = good(*asked, "--keep", "class", cwd=tmp_path)
     assert words.startswith("Use: label-only\n")
     flowing = right_of(13, words.split("Considered, and why not")[0])
     auc = chosen["figures"]["utility_of_scores"]["auc"]
@@ -119,8 +119,8 @@ def test_wishes_that_cannot_be_met_are_no_error(tmp_path):
         (("--classes", 2, "--min-auc", 0.7), "min_auc needs labels, and synthetic scores have none"),
     ],
 )
-def test_bad_input_gets_one_clear_line(tmp_path, arguments, says):
-    code, out, err = run("recommend", *arguments, cwd=tmp_path)
+def test_bad_input_gets_one_clear_line(tmp_path, arguments, says, privee):
+    code, out, err = privee("recommend", *arguments)
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
     assert says in err

@@ -48,7 +48,7 @@ def test_one_alignment_for_training_predictions_and_audits(folder):
     assert re.match(r"\d+,0\.", (folder / "t.csv").read_text().splitlines()[1])  # whole numbers, as in the bank's file
     lines = (folder / "shop.csv").read_text(encoding="utf-8-sig").splitlines()
     (folder / "shop.csv").write_text("\n".join(lines[:-5]) + "\n")
-    attack = ["attack", "run", *PARTIES, "--records", 5, "--auxiliary", 20]
+    attack = ["attack", "run", *PARTIES, "-a", "equation-solving", "--records", 5, "--auxiliary", 20]
     code, _, err = run(*attack, cwd=folder)
     assert code == 0, err
     assert "other ids than before at shop: aligning again" in err
@@ -97,26 +97,26 @@ GAPS = "customer,income,risk\n" + "".join(f"{k},{k % 7},{'' if k == 30 else k % 
         ({}, [*WHO, "--label-is", "class", "--label-threshold", 1], "give --label-is or --label-threshold"),
     ],
 )
-def test_what_is_wrong_is_named(folder, change, arguments, message):
+def test_what_is_wrong_is_named(folder, change, arguments, message, privee):
     for name, text in change.items():
         (folder / name).write_text(text)
-    code, _, err = run("train", *PARTIES, *(arguments or WHO), "--out", "run", "--dry-run", cwd=folder)
+    code, _, err = privee("train", *PARTIES, *(arguments or WHO), "--out", "run", "--dry-run")
     assert code == 2
     assert message in err
     assert len(err.splitlines()) == 1
 
 
-def test_a_folder_with_something_else_is_left_alone(folder):
+def test_a_folder_with_something_else_is_left_alone(folder, privee):
     (folder / "mine").mkdir()
     (folder / "mine" / "thesis.txt").write_text("precious")
-    code, _, err = run("train", *PARTIES, *WHO, "--out", "mine", "--dry-run", cwd=folder)
+    code, _, err = privee("train", *PARTIES, *WHO, "--out", "mine", "--dry-run")
     assert (code, err) == (2, "privee: mine exists and is not a run; choose another folder\n")
     assert [file.name for file in (folder / "mine").iterdir()] == ["thesis.txt"]
 
 
-def test_a_folder_in_place_of_a_file(folder):
+def test_a_folder_in_place_of_a_file(folder, privee):
     (folder / "data").mkdir()
-    code, _, err = run("train", "--party", "bank=bank.csv", "--party", "shop=data", *WHO, "--dry-run", cwd=folder)
+    code, _, err = privee("train", "--party", "bank=bank.csv", "--party", "shop=data", *WHO, "--dry-run")
     assert (code, err) == (2, "privee: party shop: data is a folder; give a file\n")
 
 
@@ -129,8 +129,8 @@ def test_a_folder_in_place_of_a_file(folder):
         (CELL.replace(",", "|"), ["--delimiter", "bank:|", "--drop", "income", "--drop", "Umsatz"], "bank.csv: bar"),
     ],
 )
-def test_choices(folder, text, options, told):
+def test_choices(folder, text, options, told, good):
     if "--drop" in options:
         text = "\n".join(f"{line}|{'x' if k == 0 else k}" for k, line in enumerate(text.splitlines())) + "\n"
     (folder / "bank.csv").write_text(text)
-    assert told in good("train", *PARTIES, *WHO, "--out", "run", "--dry-run", *options, cwd=folder)
+    assert told in good("train", *PARTIES, *WHO, "--out", "run", "--dry-run", *options)

@@ -131,12 +131,12 @@ def test_own_tables_end_to_end(tmp_path):
         ({"shop.csv": "customer,basket\n0030,1\n0031\n"}, [], "damaged or cut off"),
     ],
 )
-def test_bad_tables_are_named(tmp_path, change, arguments, message):
+def test_bad_tables_are_named(tmp_path, change, arguments, message, privee):
     tables(tmp_path)
     for name, text in change.items():
         (tmp_path / name).write_text(text)
     usual = ["--active", "bank", "--id", "customer", "--label", "risk"]
-    code, _, err = run("train", *OWN, *(arguments or usual), "--epochs", 1, "--out", "run", cwd=tmp_path)
+    code, _, err = privee("train", *OWN, *(arguments or usual), "--epochs", 1, "--out", "run")
     assert code == 2
     assert message in err
     assert len(err.strip().splitlines()) == 1

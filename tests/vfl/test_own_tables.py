@@ -271,3 +271,20 @@ def test_a_table_of_ids_and_texts_alone(tmp_path):
         load(files)
     assert isinstance(load(write(tmp_path)).report.parties, tuple)
     assert "found" not in repr(PartyTable("bank", (), {}))
+
+
+def test_free_text_and_dates_are_told_and_texts_with_many_values_can_be_asked_for(tmp_path):
+    """A text that some records share is no id; still it is left out, and one that is named is taken."""
+    rows = 300
+    (tmp_path / "bank.csv").write_text("id,x,y\n" + "".join(f"{k},{k % 7},{k % 2}\n" for k in range(rows)))
+    lines = (f"{k},note {k % 150},2024-01-{k % 28 + 1:02d},b\n" for k in range(rows))
+    (tmp_path / "shop.csv").write_text("id,note,since,same\n" + "".join(lines))
+    files = {name: tmp_path / f"{name}.csv" for name in ("bank", "shop")}
+    told = {"active": "bank", "id_columns": dict.fromkeys(files, "id"), "label": "y", "test_share": 0.2, "seed": 0}
+    data = from_tables(files, **told)
+    shop = {one.name: (one.read_as, one.why) for one in data.report.parties[1].columns}
+    assert shop["note"] == ("left out", "150 different texts, too many")
+    assert shop["since"] == ("date", "")
+    assert data.columns["shop"].shape == (rows, 1)
+    asked = from_tables(files, **told, choices=TableChoices(categorical=("shop:note",)))
+    assert asked.columns["shop"].shape[1] > 100

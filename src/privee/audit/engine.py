@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -21,14 +21,15 @@ from privee.extras import needed
 Engine = Literal["local", "ray"]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Results = Generator[tuple[Item, Result], None, None]
 ROUND = 4
 """Ray's joblib backend hands over whole lists, so tasks go there in rounds of this many per worker."""
 
 
 def run_tasks(
     tasks: Sequence[Task], *, jobs: int | None = None, engine: Engine = "local", checkpoints: Path | None = None
-) -> Iterator[tuple[Task, Finding]]:
-    """Findings as they come, in any order.
+) -> Results[Task, Finding]:
+    """Findings as they come, in any order. Closed early, it ends its processes.
 
     Args:
         tasks: what to run.
@@ -41,8 +42,8 @@ def run_tasks(
 
 def spread(
     call: Callable[[Item], Result], items: Sequence[Item], *, jobs: int | None = None, engine: Engine = "local"
-) -> Iterator[tuple[Item, Result]]:
-    """Every item with what the call makes of it, as they come, in any order.
+) -> Results[Item, Result]:
+    """Every item with what the call makes of it, as they come, in any order. Closed early, it ends its processes.
 
     Args:
         call: what is done; it travels to other processes.
@@ -59,11 +60,12 @@ def spread(
     return _here(call, items, max(1, min(jobs or len(os.sched_getaffinity(0)), len(items))))
 
 
-def _here(call: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterator[tuple[Item, Result]]:
+def _here(call: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Results[Item, Result]:
     with parallel_config(backend="loky", inner_max_num_threads=1):
         work = Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")
-        for number, found in work(delayed(_numbered)(k, call, item) for k, item in enumerate(items)):
-            yield items[number], found
+        with contextlib.closing(work(delayed(_numbered)(k, call, item) for k, item in enumerate(items))) as results:
+            for number, found in results:
+                yield items[number], found
 
 
 def _numbered(number: int, call: Callable[[Item], Result], item: Item) -> tuple[int, Result]:
@@ -71,7 +73,7 @@ def _numbered(number: int, call: Callable[[Item], Result], item: Item) -> tuple[
     return number, call(item)
 
 
-def _on_ray(call: Callable[[Item], Result], items: Sequence[Item], jobs: int | None) -> Iterator[tuple[Item, Result]]:
+def _on_ray(call: Callable[[Item], Result], items: Sequence[Item], jobs: int | None) -> Results[Item, Result]:
     ray = needed("ray", "Ray", extra="ray", what="the engine ray")
     register_ray = needed("ray.util.joblib", "Ray", extra="ray", what="the engine ray").register_ray
     started = not ray.is_initialized()

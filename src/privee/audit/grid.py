@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -241,10 +242,12 @@ def _run(
         done, total = len(alike) - len(left), len(alike)
         progress(done, total)
         checkpoints = None if folder is None else folder / "checkpoints"
-        for task, finding in run_tasks(left, jobs=jobs, engine=engine, checkpoints=checkpoints) if left else ():
-            store.add(task.key, finding)
-            done += 1
-            progress(done, total)
+        if left:
+            with contextlib.closing(run_tasks(left, jobs=jobs, engine=engine, checkpoints=checkpoints)) as findings:
+                for task, finding in findings:
+                    store.add(task.key, finding)
+                    done += 1
+                    progress(done, total)
         return [_held(store, task) for task in tasks]
 
 

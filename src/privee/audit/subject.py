@@ -17,7 +17,7 @@ from privee.attacks import AttackerView, Auxiliary, WhiteBox
 from privee.attacks.metrics import column_guesses, mean_guess, regression_guess, uniform_guess
 from privee.attacks.view import Oracle
 from privee.audit.results import Picture, SubjectInfo
-from privee.data.columns import SourceColumn, columns_of_names
+from privee.data.columns import SourceColumn, check_private, columns_of_names
 from privee.defenses import Defense
 from privee.errors import SettingError
 from privee.randomness import seeded
@@ -67,14 +67,9 @@ class Subject:
     def marked(self, sensitive: Iterable[str]) -> Subject:
         """The same with these columns marked sensitive, by name or as PARTY:NAME."""
         wanted = set(sensitive)
-        names = {column: {column.name, f"{column.party}:{column.name}"} for column in self.private_columns}
-        unknown = sorted(wanted - set().union(*names.values()))
-        if unknown:
-            there = ", ".join(column.name for column in names)
-            raise SettingError(f"no private column is called {unknown[0]!r}; there are {there}")
+        check_private(wanted, self.private_columns)
         described = tuple(
-            dataclasses.replace(column, sensitive=bool(wanted & {column.name, f"{column.party}:{column.name}"}))
-            for column in self.described
+            dataclasses.replace(column, sensitive=bool(wanted & column.called)) for column in self.described
         )
         return dataclasses.replace(self, described=described)
 

@@ -9,7 +9,9 @@ def main() -> None:
     """Entry point of the `privee` command."""
     try:
         from privee.cli.app import run
+        from privee.cli.output import stop_in_order
     except ModuleNotFoundError as error:
         print(f"privee: the command line needs {error.name}: pip install 'privee[cli]'", file=sys.stderr)
         sys.exit(1)
+    stop_in_order()
     sys.exit(run())

@@ -21,11 +21,13 @@ from privee.cli import (
     ledger,
     paper,
     party,
+    predict,
     protect,
     quickstart,
     recommend,
     report,
     train,
+    tune,
 )
 from privee.cli.output import InterruptedByUserError, print_error
 from privee.errors import MissingExtraError, PriveeError, TableError
@@ -68,8 +70,8 @@ app.command("quickstart")(quickstart.quickstart)
 app.add_typer(data.app, name="data")
 app.command("align")(align.align_command)
 app.command("train")(train.train)
-app.command("predict")(train.predict)
-app.command("tune")(train.tune)
+app.command("predict")(predict.predict)
+app.command("tune")(tune.tune)
 app.add_typer(paper.app, name="paper")
 app.command("attack")(attack.attack)
 app.command("attacks")(attacks.attacks)

@@ -10,7 +10,7 @@ import typer
 
 from privee.cli.model_options import MODEL_NAMES, id_columns, named_files, show_outcome
 from privee.cli.names import DATASET
-from privee.cli.output import InterruptedByUserError, err, out, print_json, progress_bar, stop_in_order
+from privee.cli.output import InterruptedByUserError, err, out, print_json, progress_bar
 from privee.cli.training_options import (
     Batch,
     ClassWeights,
@@ -90,18 +90,8 @@ def simulate(
     """
     from privee.federation.kits.simulator import simulate as work
 
-    stop_in_order()
-    given = given_settings(
-        epochs=epochs,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        patience=patience,
-        validation_share=validation_share,
-        scaling=scaling,
-        penalty=penalty,
-        schedule=schedule,
-    )
-    training = open_settings(given, dataset=dataset, seed=seed, pipeline=pipeline, class_weights=class_weights)
+    given = given_settings(locals())
+    training = open_settings(given, dataset=dataset, seed=seed, pipeline=pipeline)
     shares = (parties, adversary_fraction, split)
     names, source, sites = _data(dataset, shares, party, active, ids, label, test_share, seed)
     job = _job(names, model, training, source, packing, (answer_seconds, align_seconds))
@@ -148,17 +138,8 @@ def init(
     """
     from privee.federation.kits.project import create_project
 
-    given = given_settings(
-        epochs=epochs,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        patience=patience,
-        validation_share=validation_share,
-        scaling=scaling,
-        penalty=penalty,
-        schedule=schedule,
-    )
-    training = open_settings(given, dataset=dataset, seed=seed, pipeline=pipeline, class_weights=class_weights)
+    given = given_settings(locals())
+    training = open_settings(given, dataset=dataset, seed=seed, pipeline=pipeline)
     shares = (parties, adversary_fraction, split)
     names, source, sites = _data(dataset, shares, party, active, ids, label, test_share, seed)
     job = _job(names, model, training, source, packing, (answer_seconds, align_seconds))
@@ -224,8 +205,6 @@ def run(
     opened = Project.open(project)
     timeouts = JobTimeouts(sites=wait, attempts=attempts)
     parts = parts_of(opened) if local else None
-    if local:
-        stop_in_order()
     with local_kits(opened) if local else contextlib.nullcontext():
 
         def work(told: Callable[[Mapping[str, Any]], None]) -> TrainingOutcome:

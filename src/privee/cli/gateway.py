@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from privee.cli.names import DEFENSE
-from privee.cli.output import err, out, stop_in_order
+from privee.cli.output import err, out
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError
 from privee.gateway.budget.base import Option, budget_options
@@ -136,7 +136,6 @@ def demo(
 
     from privee.gateway.demo import make_world, running
 
-    stop_in_order()
     with contextlib.ExitStack() as stack:
         place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="privee-")))
         place.mkdir(parents=True, exist_ok=True)

@@ -124,6 +124,10 @@ class _Lines:
 
 
 def stop_in_order() -> None:
-    """On SIGTERM, or when the terminal is closed: leave by the usual way out, which ends what was started."""
+    """On SIGTERM, or when the terminal is closed: leave by the usual way out, which ends what was started.
+
+    What somebody told us to ignore (`nohup`) stays ignored; servers set their own way out later.
+    """
     for which in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(which, lambda number, _: sys.exit(128 + number))
+        if signal.getsignal(which) is signal.SIG_DFL:
+            signal.signal(which, lambda number, _: sys.exit(128 + number))

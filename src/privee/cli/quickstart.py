@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from privee.cli.names import check_model
 from privee.cli.output import InterruptedByUserError, err, note, out, print_json, progress_bar
 from privee.cli.table_options import show_report
+from privee.errors import PriveeError
 
 if TYPE_CHECKING:
-    from privee.quickstart.steps import Outcome
+    from privee.quickstart.outcome import Outcome
 
 
 def quickstart(
@@ -35,11 +37,12 @@ def quickstart(
         out.print(f"{plan}: fill it in, then `privee quickstart {plan} --dry-run`", markup=False, soft_wrap=True)
         return
     from privee.quickstart.plan import read_plan
+    from privee.quickstart.plan_values import in_plan_words
     from privee.quickstart.steps import Quickstart
 
-    work = Quickstart(
-        read_plan(plan), show=lambda report: show_report(report, where=err), watch=progress_bar, tell=note
-    )
+    said = read_plan(plan)
+    check_model(said.model)
+    work = Quickstart(said, show=lambda report: show_report(report, where=err), watch=progress_bar, tell=note)
     try:
         if dry_run:
             show_report(work.look(), as_json)
@@ -47,6 +50,9 @@ def quickstart(
         found = work.work()
     except KeyboardInterrupt:
         raise InterruptedByUserError("interrupted; the same command goes on where it stopped") from None
+    except PriveeError as error:
+        error.args = (in_plan_words(str(error)),)
+        raise
     if as_json:
         print_json(found.as_dict())
     else:

@@ -32,12 +32,12 @@ def recommend(
         typer.Option("--classes", "-k", min=2, max=100_000, help="Instead of a model: how many classes it has."),
     ] = None,
     keep: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="What must stay exact: ranking, top-K such as top-3, or class; or order-of-records, as far as epsilon "
-            "allows."
+            "allows. [default: order-of-records with two classes, ranking with more]"
         ),
-    ] = "ranking",
+    ] = None,
     calibrated_top: Annotated[
         bool, typer.Option("--calibrated-top", help="The released top score must mean what the model's means.")
     ] = False,
@@ -78,7 +78,8 @@ def recommend(
 
     Without a model, `--classes 10` tries settings on synthetic scores, and says nothing about attacks.
     """
-    check_keep(keep)
+    if keep is not None:
+        check_keep(keep)
     if classes is None:
         check_source(run, dataset=dataset, entry=entry, party=party, models=[model])
     elif any(source is not None for source in (run, dataset, entry)):

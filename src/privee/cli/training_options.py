@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 if TYPE_CHECKING:
+    from privee.vfl.joint_data import JointData
     from privee.vfl.training import TrainingSettings
 
 SUITED = "Default: suits model and table; for pictures "
@@ -40,11 +42,16 @@ Schedule = Annotated[
 Threads = Annotated[int | None, typer.Option(min=1, help="Of torch. Default: one, more for large models.")]
 
 SOME_PATIENCE = 10
+NAMES = (
+    *("epochs", "batch_size", "learning_rate", "patience", "validation_share"),
+    *("scaling", "class_weights", "penalty", "schedule"),
+)
+"""Of the settings that options give; commands hand over all they have, so that this list stands here alone."""
 
 
-def given_settings(**options: Any) -> dict[str, Any]:
-    """What was said of the training; a patience of 0 is none at all."""
-    given = {name: value for name, value in options.items() if value is not None}
+def given_settings(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What a command was told of the training, out of all its options; a patience of 0 is none at all."""
+    given = {name: options[name] for name in NAMES if options.get(name) is not None}
     if "validation_share" in given:  # rows are kept for early stopping and nothing else
         given.setdefault("patience", SOME_PATIENCE)
     return given | ({"patience": given["patience"] or None} if "patience" in given else {})
@@ -58,3 +65,10 @@ def open_settings(
     from privee.vfl.training import TrainingSettings
 
     return TrainingSettings(seed=seed, **fixed, **given), left_open(given, dataset=dataset)
+
+
+def filled(training: TrainingSettings, left: tuple[str, ...], kind: str, data: JointData) -> TrainingSettings:
+    """With what was left open as it suits the table."""
+    from privee.vfl.defaults import filled_settings
+
+    return filled_settings(training, left, model=kind, rows=len(data.train), n_classes=len(data.class_names))

@@ -10,6 +10,7 @@ from privee.data.datasets.base import Dataset
 from privee.data.partition import Partition
 from privee.data.tables.encoders import CategoricalColumn
 from privee.data.tables.preprocessing import Preprocessing
+from privee.errors import SettingError
 
 Kind = Literal["number", "category"]
 
@@ -34,6 +35,11 @@ class SourceColumn:
     values: tuple[str, ...] = ()
     sensitive: bool = False
 
+    @property
+    def called(self) -> set[str]:
+        """What people may call it."""
+        return {self.name, f"{self.party}:{self.name}"}
+
     def within(self, known: int) -> SourceColumn | None:
         """The column as an attacker sees it who holds the first `known` features; None if nothing of it is unknown."""
         left = [k for k, place in enumerate(self.places) if place >= known]
@@ -43,6 +49,14 @@ class SourceColumn:
         return dataclasses.replace(
             self, places=places, values=tuple(self.values[k] for k in left) if self.values else ()
         )
+
+
+def check_private(names: Iterable[str], private: Sequence[SourceColumn]) -> None:
+    """Refuse names that no private column has; each is NAME or PARTY:NAME."""
+    for name in names:
+        if not any(name in column.called for column in private):
+            there = ", ".join(column.name for column in private)
+            raise SettingError(f"no private column is called {name!r}; there are {there}")
 
 
 def columns_of_tables(fitted: Iterable[tuple[str, Preprocessing]]) -> tuple[SourceColumn, ...]:

@@ -31,7 +31,8 @@ out: quickstart                # folder for all that is made
 # model: mlp                   # or logistic
 # training: {epochs: 30, learning_rate: 0.001}   # else as suits the table
 
-# keep: ranking                # what a release must keep: ranking, class, top-3, order-of-records (privee recommend)
+# keep: class                  # what a release must keep: class, ranking, top-3, order-of-records (privee recommend);
+                               # else the order of records with two classes, the ranking with more
 # releases: 1                  # how many a record may give; the same question again gets the same answer, uncounted
 # defense: ordered-dp:epsilon=4  # in place of the one that is recommended
 # sensitive: [shop:basket]     # private columns to look at first

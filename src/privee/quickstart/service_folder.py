@@ -20,6 +20,7 @@ from privee.gateway.ledger.private_files import key_file
 from privee.pki.certificates import init_certificates
 
 HOST = "127.0.0.1"
+KEPT = ("--ledger", "sqlite:///ledger.db", "--ledger-key", "ledger.key", "--certs", "certs")
 BEGIN = '#!/bin/sh\n# {what}\ncd "$(dirname "$0")" || exit 1\n'
 START = """pids=""
 trap 'kill $pids 2>/dev/null' EXIT
@@ -37,7 +38,8 @@ sh gateway.sh --ready-file gateway.ready &
 pids="$pids $!"
 wait $!
 """
-ASK = """curl -s {url}/v2/models/{model}/infer -H "Authorization: Bearer $(cat consumer.key)" \\
+ASK = """: "${{1:?name a record: sh ask.sh ID}}"
+curl -s {url}/v2/models/{model}/infer -H "Authorization: Bearer $(cat consumer.key)" \\
     -H 'Content-Type: application/json' \\
     -d '{{"inputs": [{{"name": "entities", "shape": [1], "datatype": "BYTES", "data": ["'"$1"'"]}}]}}'
 """
@@ -75,40 +77,21 @@ def write_service(
     _ledger(folder, name)
     addresses = {party: f"{HOST}:{port + place}" for place, party in enumerate(files, 1)}
     for party, table in files.items():
-        _script(
-            folder / f"{party}.sh",
-            f"Serves {party}'s part of the model, from its own table.",
-            [
-                *("privee", "party", "serve", _seen(run / "parties" / party, folder), "--data", _seen(table, folder)),
-                *("--listen", addresses[party], "--certs", f"certs/{party}"),
-            ],
-        )
+        what = f"Serves {party}'s part of the model, from its own table."
+        part, data = _seen(run / "parties" / party, folder), _seen(table, folder)
+        listen = ("--listen", addresses[party], "--certs", f"certs/{party}")
+        _script(folder / f"{party}.sh", what, ["privee", "party", "serve", part, "--data", data, *listen])
+    served = ("--name", name, "--defense", defense.spec, "--releases", str(releases), "--repeatable")
+    parties = (word for party, address in addresses.items() for word in ("--party", f"{party}={address}"))
+    here = ("--port", str(port), "--audit", _seen(audit, folder))
+    what = "Serves releases; every one is counted in the ledger before it leaves."
     _script(
-        folder / "gateway.sh",
-        "Serves releases; every one is counted in the ledger before it leaves.",
-        [
-            *("privee", "gateway", "serve", _seen(run, folder), "--name", name, "--defense", defense.spec),
-            *(
-                "--releases",
-                str(releases),
-                "--repeatable",
-                "--ledger",
-                "sqlite:///ledger.db",
-                "--ledger-key",
-                "ledger.key",
-            ),
-            *(word for party, address in addresses.items() for word in ("--party", f"{party}={address}")),
-            *("--certs", "certs", "--port", str(port), "--audit", _seen(audit, folder)),
-        ],
+        folder / "gateway.sh", what, ["privee", "gateway", "serve", _seen(run, folder), *served, *KEPT, *parties, *here]
     )
-    everyone = " ".join(files)
-    _write(
-        folder / "start.sh",
-        "Starts all parties and the gateway on this machine; Ctrl-C ends them.",
-        START.format(parties=everyone),
-    )
-    url = f"http://{HOST}:{port}"
-    _write(folder / "ask.sh", "Asks for the release of one record: sh ask.sh ID", ASK.format(url=url, model=name))
+    what = "Starts all parties and the gateway on this machine; Ctrl-C ends them."
+    _write(folder / "start.sh", what, START.format(parties=" ".join(files)))
+    ask = ASK.format(url=f"http://{HOST}:{port}", model=name)
+    _write(folder / "ask.sh", "Asks for the release of one record: sh ask.sh ID", ask)
 
 
 def _ledger(folder: Path, model: str) -> None:

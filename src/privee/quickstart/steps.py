@@ -8,16 +8,19 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from privee.atomic import read_json, write_json
 from privee.audit import Grid, Subject, run_grid, save_audit, subject_from_run
 from privee.audit.recommend import Effort, Wishes, recommend
+from privee.data.columns import check_private
 from privee.defenses import defense as make_defense
 from privee.errors import SettingError
 from privee.progress import Progress
 from privee.quickstart.done_steps import DoneSteps
+from privee.quickstart.outcome import Outcome, State
 from privee.quickstart.plan import Plan
+from privee.quickstart.plan_values import in_plan_words
 from privee.quickstart.service_folder import write_service
 from privee.version import __version__
 from privee.vfl.defaults import filled_settings
@@ -32,38 +35,9 @@ ATTACKS = ("equation-solving", "learned-inversion", "logistic-regression", "boos
 """Those that take seconds, for a first look; `privee audit` has all of them."""
 COLUMN_LIMIT = 3000
 """Records that attacks by column learn from and are tried on: as many as minutes allow, where an audit takes 10,000."""
-State = Literal["done", "unchanged"]
+FEWEST = 30
+"""Records to learn from and to test with: of fewer, nothing that is said of the model or its columns means anything."""
 Watch = Callable[[str], AbstractContextManager[Progress]]
-
-
-@dataclasses.dataclass(frozen=True)
-class Outcome:
-    """What was made, and what had to be done for it.
-
-    Attributes:
-        run: the trained run.
-        report: the audit's report.
-        recommendation: its file; None if the plan names a defense.
-        defense: what the service releases.
-        met: whether it meets all wishes.
-        service: folder of scripts, certificates and keys.
-        steps: whether each was done now, or had been done with the same inputs.
-        seconds: that each took.
-    """
-
-    run: Path
-    report: Path
-    recommendation: Path | None
-    defense: str
-    met: bool
-    service: Path
-    steps: dict[str, State]
-    seconds: dict[str, float]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        plain = dataclasses.asdict(self)
-        return {key: str(value) if isinstance(value, Path) else value for key, value in plain.items()}
 
 
 class Quickstart:
@@ -80,10 +54,6 @@ class Quickstart:
         self._plan, self._show, self._watch, self._tell = plan, show, watch, tell
         self._run, self._audit, self._service = (plan.out / name for name in (plan.name, "audit", "service"))
         self._advice = plan.out / "recommendation.json"
-        if plan.name in ("audit", "service", "alignment"):
-            raise SettingError(f"the model cannot be called {plan.name}: a folder has that name")
-        if plan.defense is not None:
-            make_defense(plan.defense)  # refused now, not after the training
         plan.out.mkdir(parents=True, exist_ok=True)
         self._steps = DoneSteps(plan.out)
         self._state: dict[str, State] = {}
@@ -110,7 +80,7 @@ class Quickstart:
         advice: dict[str, Any] = {"met": True, "defense": plan.defense}
         advice = read_json(self._advice) if plan.defense is None else advice
         for line in advice.get("notes", ()):  # such as what the release costs the task
-            self._tell(line)
+            self._tell(in_plan_words(line))
         served = self._steps.digest([trained, advice["defense"], plan.releases, plan.port, plan.name])
         self._step("service", served, lambda: self._serve(advice["defense"]), (self._service / "start.sh").is_file())
         return Outcome(
@@ -141,7 +111,7 @@ class Quickstart:
     def _tables(self) -> JointData:
         plan = self._plan
         with self._watch("aligning") as progress:
-            return from_tables(
+            data = from_tables(
                 plan.files,
                 active=plan.active,
                 id_columns={name: party.id for name, party in plan.parties.items()},
@@ -153,6 +123,8 @@ class Quickstart:
                 progress=progress,
                 tell=self._tell,
             )
+        _check(data, plan)
+        return data
 
     def _set_aside(self, digest: str) -> None:
         """A run with other inputs, or a finished one that is no longer the right one, stays under another name."""
@@ -209,6 +181,17 @@ class Quickstart:
             releases=self._plan.releases,
             port=self._plan.port,
         )
+
+
+def _check(data: JointData, plan: Plan) -> None:
+    """What is plain once the tables are read, and would else be refused after the training."""
+    labelled = len(data.train) + len(data.test)
+    if labelled < FEWEST:
+        raise SettingError(
+            f"only {labelled:,} records with a label are held by all parties, and {FEWEST} is the least to learn from; "
+            "are the ids written alike in all files?"
+        )
+    check_private(plan.sensitive, [column for column in data.described if column.party != plan.active])
 
 
 def _report(data: JointData) -> TablesReport:

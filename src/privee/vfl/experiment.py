@@ -20,7 +20,8 @@ from privee.vfl.joint_data import JointData, from_dataset, split_known
 from privee.vfl.joint_model import JointModel, make_models
 from privee.vfl.matched_tables import Tell
 from privee.vfl.messages import Report
-from privee.vfl.own_tables import UNLABELLED, new_rows
+from privee.vfl.new_tables import new_rows
+from privee.vfl.own_tables import UNLABELLED
 from privee.vfl.run_format import PARTY, party_file, run_config
 from privee.vfl.runs import RunFolder, write_private
 from privee.vfl.threads import threads_for, torch_threads

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from privee.data.alignment import align
@@ -27,6 +28,8 @@ Tell = Callable[[str], None]
 
 ID_LIKE = 20
 """From so many records on, a text that is another for every record is no category."""
+MOST_CATEGORIES, MOST_ASKED = 100, 10_000
+"""A text with more values is left out, unless somebody says that it is a category; then more are too many even so."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,16 +115,16 @@ def check_ids(ids: Sequence[str], file: str) -> None:
 def fitted_columns(table: PartyTable, train: Rows, categories: Collection[str] = ()) -> Preprocessing:
     """A party's preprocessing, fitted on its training rows.
 
-    Text that is another for every record is left out, unless somebody takes it for one of these categories.
+    Text with too many values is left out, unless somebody takes it for one of these categories.
     """
-    like_ids = [name for name in table.columns if name not in categories and is_id_like(table, name)]
-    left = table.without(like_ids)
+    texts = [
+        name for name in table.columns if name not in categories and (is_id_like(table, name) or is_free(table, name))
+    ]
+    left = table.without(texts)
     if not left.columns:
-        raise PriveeError(
-            f"{table.name} has no columns but ids and texts that are all different: nothing to learn from"
-        )
-    fitted = fit_preprocessing(left.take(train))
-    return dataclasses.replace(fitted, dropped=(*fitted.dropped, *like_ids, *table.left_out))
+        raise PriveeError(f"{table.name} has no columns but ids and texts with too many values: nothing to learn from")
+    fitted = fit_preprocessing(left.take(train), max_categories=MOST_ASKED)
+    return dataclasses.replace(fitted, dropped=(*fitted.dropped, *texts, *table.left_out))
 
 
 def encoded(table: PartyTable, fitted: Preprocessing) -> NDArray[np.float32]:
@@ -134,3 +137,9 @@ def is_id_like(table: PartyTable, name: str) -> bool:
     column = table.columns[name]
     known = len(column) - column.null_count
     return kind_of(column) == "categorical" and known > ID_LIKE and len(column.drop_null().unique()) == known
+
+
+def is_free(table: PartyTable, name: str) -> bool:
+    """Whether a column is text with more values than a category has."""
+    column = table.columns[name]
+    return kind_of(column) == "categorical" and pc.count_distinct(column).as_py() > MOST_CATEGORIES

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from privee.data.tables import PartyTable, Preprocessing
 from privee.data.tables.cells import kind_of
-from privee.vfl.matched_tables import Matched, is_id_like
+from privee.vfl.matched_tables import Matched, is_free, is_id_like
 
-ReadAs = Literal["number", "yes/no", "category", "left out"]
+ReadAs = Literal["number", "date", "yes/no", "category", "left out"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,7 +126,8 @@ def _column(table: PartyTable, name: str, features: int) -> ColumnReading:
     values, missing = pc.count_distinct(column).as_py(), column.null_count
     if not features:
         return ColumnReading(name, "left out", values, missing, why=_why(table, name, values))
-    kind: ReadAs = "yes/no" if values == 2 else "number" if kind_of(column) == "numeric" else "category"
+    numeric: ReadAs = "date" if name in table.dates else "number"
+    kind: ReadAs = "yes/no" if values == 2 else numeric if kind_of(column) == "numeric" else "category"
     return ColumnReading(name, kind, values, missing, features)
 
 
@@ -135,4 +136,6 @@ def _why(table: PartyTable, name: str, values: int) -> str:
         return "all missing"
     if values == 1:
         return "constant"
-    return "every value is different, like an id" if is_id_like(table, name) else "constant in the training records"
+    if is_id_like(table, name):
+        return "every value is different, like an id"
+    return f"{values:,} different texts, too many" if is_free(table, name) else "constant in the training records"

@@ -12,7 +12,7 @@ import privee
 from privee.audit import subject_from_arrays
 from privee.audit.recommend import Effort, Recommendation, Wishes, candidates, recommend
 from privee.audit.recommend.evidence import figures, model_ground, synthetic_ground
-from privee.audit.recommend.explanation import TWO_CLASSES
+from privee.audit.recommend.explanation import CLASS_BY_DEFAULT, RECORDS_BY_DEFAULT, TWO_CLASSES
 from privee.audit.recommend.rules import EPSILONS
 from privee.audit.recommend.task_kept import TaskKept
 from privee.errors import PriveeError
@@ -81,7 +81,8 @@ def test_the_smallest_epsilon_that_keeps_most_of_the_auc():
     assert auc_of(found.chosen) >= least
     safer, looser = (o for o in found.alternatives if o.settings["name"] == "record-order")
     assert auc_of(safer) < least <= auc_of(looser)
-    assert (safer.epsilon, looser.epsilon) == (found.chosen.epsilon / 2, found.chosen.epsilon * 2)
+    place = EPSILONS.index(found.chosen.epsilon)
+    assert (safer.epsilon, looser.epsilon) == (EPSILONS[place - 1], EPSILONS[place + 1])
     assert "95% of what the scores' has above 0.5" in found.chosen.why
     assert "has an AUC of" in safer.why
     assert found.chosen.same == "any two score vectors"
@@ -151,7 +152,7 @@ def test_min_auc_works_with_every_keep():
     label_only = next(o for o in more.alternatives if o.defense == "label-only")
     assert "has an AUC of 0." in label_only.why
     assert f"less than {least:.3f}" in label_only.why
-    assert advised(min_auc=least).chosen.defense == more.chosen.defense
+    assert advised(keep="ranking", min_auc=least).chosen.defense == more.chosen.defense
 
 
 def test_more_than_the_scores_have_cannot_be_had():
@@ -184,9 +185,40 @@ def test_with_two_classes_ranking_and_class_are_one_thing(keep):
     assert TWO_CLASSES not in recommend(Wishes(keep="class"), n_classes=3).notes
 
 
+def test_with_two_classes_the_order_of_records_is_the_default():
+    """With more it is the ranking; the answer says that nobody asked for it, and what gives away less."""
+    found = advised()
+    assert found.wishes.keep == "order-of-records"
+    assert found.chosen == advised(keep="order-of-records").chosen
+    assert auc_of(found.chosen) >= 0.5 + 0.95 * (found.chosen.figures.auc_of_scores - 0.5)
+    grades = {option.defense: option.attacked.grade for option in (found.chosen, *found.alternatives)}
+    graded = f"Here this release is graded {grades[found.chosen.defense]}, label-only {grades['label-only']}."
+    assert f"{RECORDS_BY_DEFAULT} {graded}" in found.notes
+    assert not any(RECORDS_BY_DEFAULT in note for note in advised(keep="order-of-records").notes)
+    assert "label-only" in {option.defense for option in found.alternatives}
+    untried = recommend(Wishes(), n_classes=2)
+    assert untried.chosen.defense.startswith("record-order")
+    assert RECORDS_BY_DEFAULT in untried.notes
+    three = recommend(Wishes(), n_classes=3)
+    assert (three.wishes.keep, three.chosen.defense) == ("ranking", "ranking-only")
+    assert RECORDS_BY_DEFAULT not in three.notes
+
+
+def test_by_default_the_class_alone_is_taken_where_it_keeps_enough_order():
+    """Labels that are the predicted classes: nothing orders them better, and nothing gives away less."""
+    sure = table()
+    known = dataclasses.replace(sure, labels=credit(sure.columns[:, :3], sure.columns[:, 3:]).argmax(axis=1))
+    found = recommend(Wishes(), subject=known, effort=EFFORT)
+    assert (found.chosen.defense, found.met) == ("label-only", True)
+    assert "the safest there is that keeps an AUC of" in found.chosen.why
+    assert CLASS_BY_DEFAULT in found.notes
+    asked = recommend(Wishes(keep="order-of-records"), subject=known, effort=EFFORT)
+    assert asked.chosen.defense.startswith("record-order")
+
+
 def test_what_destroys_the_task_is_not_praised():
     """The first note says so, and names an epsilon at which record-order does keep it."""
-    found = advised()
+    found = advised(keep="class")
     figures_of = found.chosen.figures
     assert figures_of.auc < figures_of.auc_of_scores - 0.05
     first = found.notes[0]
@@ -196,18 +228,18 @@ def test_what_destroys_the_task_is_not_praised():
     ground, _ = model_ground(table(), EFFORT)
     enough = privee.defense(named)
     assert figures(enough, ground).auc >= figures_of.auc_of_scores - 0.05
-    assert enough.epsilon / 2 in EPSILONS
-    safer = privee.RecordOrder.fitted(enough.epsilon / 2, ground.public)
+    before = EPSILONS[EPSILONS.index(enough.epsilon) - 1]
+    safer = privee.RecordOrder.fitted(before, ground.public)
     assert figures(safer, ground).auc < figures_of.auc_of_scores - 0.05
 
 
 def test_what_keeps_the_task_has_no_such_note():
     assert not any("orders records worse" in note for note in advised(keep="order-of-records").notes)
-    assert any("orders records worse" in note for note in advised(max_moved=0.5).notes)
+    assert any("orders records worse" in note for note in advised(keep="class", max_moved=0.5).notes)
 
 
 def test_without_labels_the_lost_order_is_said():
-    first = advised(labels=False).notes[0]
+    first = advised(labels=False, keep="class").notes[0]
     assert first.startswith("Much of the order between records is lost: Kendall's tau with the scores is 0.")
     assert "record-order:epsilon=" in first
     assert recommend(Wishes(keep="class"), n_classes=10).notes[0].startswith("Nothing was attacked")

@@ -63,7 +63,7 @@ def test_calibrated_means_calibrated_and_better_than_one_number():
     assert figures.calibration_gap <= TOP_GAP
     assert figures.top_score_error <= TOP_SHARE * one_number
     safer = next(option for option in found.alternatives if option.settings["name"] == "ordered-dp")
-    assert safer.settings["epsilon"] == found.chosen.settings["epsilon"] / 2
+    assert safer.settings["epsilon"] == EPSILONS[EPSILONS.index(found.chosen.settings["epsilon"]) - 1]
     assert safer.figures.top_score_error > TOP_SHARE * one_number
     assert "top score" in safer.why
     assert found.chosen.settings["prior"] is not None
@@ -114,9 +114,9 @@ def test_releases_add_up_and_repeats_do_not():
         (
             {"max_moved": 0.3, "epsilon": 8, "queries": 5},
             1.6,
-            "epsilon 16 for each release would do, 80 in all (16 for repeats of one query)",
+            "epsilon 12 for each release would do, 60 in all (12 for repeats of one query)",
         ),
-        ({"max_moved": 0.3, "formal": True}, 8, "epsilon 16 would do"),
+        ({"max_moved": 0.3, "formal": True}, 8, "epsilon 12 would do"),
     ],
 )
 def test_what_cannot_be_met_is_said(wishes, nearest, would_do):

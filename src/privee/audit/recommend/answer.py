@@ -136,6 +136,7 @@ class Wishes:
     Attributes:
         keep: what must stay exact: "ranking", "class" (the predicted one) or "top-3" (the order of the leading three);
             with two classes they are one thing. Or, not exactly, "order-of-records": which record has the higher score.
+            None: with two classes the order of records, with more the ranking (`settled`).
         calibrated_top: the released top score must mean what the model's means, and tell records apart.
         queries: releases per record.
         formal: a formal guarantee over all of them is wanted.
@@ -148,7 +149,7 @@ class Wishes:
         2.0
     """
 
-    keep: str = "ranking"
+    keep: str | None = None
     calibrated_top: bool = False
     queries: int = 1
     formal: bool = False
@@ -157,7 +158,8 @@ class Wishes:
     min_auc: float | None = None
 
     def __post_init__(self) -> None:
-        check_keep(self.keep)
+        if self.keep is not None:
+            check_keep(self.keep)
         check_whole(1, MOST_QUERIES, queries=self.queries)
         if self.epsilon is not None:
             check_positive(epsilon=self.epsilon)
@@ -171,6 +173,12 @@ class Wishes:
                     f"min_auc must lie above 0.5, which no order has, and at most at 1; got {self.min_auc:g}"
                 )
 
+    def settled(self, n_classes: int) -> Wishes:
+        """With what is kept if nothing was said: of two classes the score is mostly there to rank records by."""
+        if self.keep is not None:
+            return self
+        return dataclasses.replace(self, keep="order-of-records" if n_classes == 2 else "ranking")
+
     def kept(self, n_classes: int) -> int | None:
         """How many leading classes keep their order; None for all of them (which all but one settle, too).
 
@@ -180,9 +188,9 @@ class Wishes:
         check_whole(2, MOST_CLASSES, classes=n_classes)
         if self.between_records:
             return None
-        if self.keep == "ranking":
+        if self.keep in (None, "ranking"):
             return 1 if n_classes == 2 else None
-        leading = 1 if self.keep == "class" else int(self.keep.removeprefix("top-"))
+        leading = 1 if self.keep == "class" else int(str(self.keep).removeprefix("top-"))
         if leading > n_classes:
             raise PriveeError(f"{self.keep} asks for more classes than there are ({n_classes})")
         if n_classes == 2:

@@ -47,17 +47,18 @@ def recommend(
         'label-only'
     """
     classes = _classes(n_classes, subject)
+    by_default, wishes = wishes.keep is None, wishes.settled(classes)
     candidates(wishes, classes)  # refuses what makes no sense before anything is tried
     if subject is None:
         if wishes.min_auc is not None:
             raise PriveeError("min_auc needs labels, and synthetic scores have none; give a model and labelled records")
         learn = wishes.calibrated_top or wishes.between_records
-        return _Search(wishes, classes, synthetic_ground(classes, learn=learn)).answer({})
+        return _Search(wishes, classes, synthetic_ground(classes, learn=learn), by_default).answer({})
     effort = effort or Effort()
     ground, subject = model_ground(subject, effort)
     if wishes.min_auc is not None and (ground.utility is None or ground.utility.auc is None):
         raise PriveeError("min_auc needs labels of two classes or more, and the records have none")
-    search = _Search(wishes, classes, ground)
+    search = _Search(wishes, classes, ground, by_default)
     return search.answer(attack_all(subject, search.specs(), effort, wishes.queries, progress))
 
 
@@ -72,13 +73,17 @@ def _classes(n_classes: int | None, subject: Subject | None) -> int:
 
 
 class _Search:
-    """The choice for some wishes on some scores."""
+    """The choice for some wishes on some scores; by default: what is kept was not said, but settled."""
 
-    def __init__(self, wishes: Wishes, classes: int, ground: Ground) -> None:
+    def __init__(self, wishes: Wishes, classes: int, ground: Ground, by_default: bool) -> None:
         self._wishes, self._classes, self._ground = wishes, classes, ground
+        self._records_by_default = by_default and wishes.between_records
         self._limits = limits_of(wishes, ground)
         self._figures: dict[Defense, Figures] = {}
         self._ladder = candidates(wishes, classes, ground.public)
+        if self._records_by_default and not wishes.magnitudes:  # the class alone, where that keeps enough order
+            alone = candidates(dataclasses.replace(wishes, keep="class"), classes)[:1]
+            self._ladder = (*alone, *self._ladder)
         # The first one that meets all limits; if there is none, the nearest.
         self._chosen = min(self._ladder, key=lambda defense: max(1.0, self._excess(defense)))
         near, lost = self._neighbours(), others(wishes, classes, self._chosen, ground.public)
@@ -97,6 +102,7 @@ class _Search:
         enough = enough_order(self._ground)
         why = explanation.why_chosen(self._chosen, self._wishes, enough, met=not unmet)
         chosen = self._option(self._chosen, why, attacked)
+        lost = tuple(self._option(defense, why, attacked) for defense, why in self._lost.items())
         return Recommendation(
             wishes=self._wishes,
             n_classes=self._classes,
@@ -105,7 +111,7 @@ class _Search:
             chosen=chosen,
             use=explanation.how_to_use(self._chosen, self._ground),
             over_releases=explanation.over_releases(self._wishes, chosen, self._whole_budget()),
-            alternatives=tuple(self._option(defense, why, attacked) for defense, why in self._lost.items()),
+            alternatives=lost,
             not_protective=tuple(
                 self._option(
                     defense, explanation.with_findings(why, self._found(defense), attacked.get(defense.spec)), attacked
@@ -116,6 +122,7 @@ class _Search:
             tried_on=self._ground.tried_on,
             notes=(
                 *self._task_lost(),
+                *([explanation.records_by_default(chosen, lost)] if self._records_by_default else []),
                 *explanation.notes(
                     self._chosen, self._wishes, self._classes, self._ground, attacked=chosen.attacked is not None
                 ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from privee.audit.recommend.answer import Attacked, Figures, RankedOption, Wishes
 from privee.audit.recommend.evidence import MOST_RELEASES, Ground
 from privee.audit.recommend.limits import AUC_SHARE, Limit
@@ -15,7 +17,25 @@ REPEATABLE = (
     "epsilon {:g} once; queries that differ, if only in the asking party's own columns, add up as fresh ones do."
 )
 TWO_CLASSES = "With two classes the ranking is the predicted class: to keep one is to keep the other, and no more."
+RECORDS_BY_DEFAULT = (
+    "With two classes records are ranked by the score, so the order between them is kept unless you say otherwise; "
+    "where the predicted class is enough, --keep class gives away less."
+)
+CLASS_BY_DEFAULT = (
+    "With two classes the order between records is kept unless you say otherwise; here the predicted class alone keeps "
+    "enough of it, and --keep order-of-records keeps more."
+)
 LEARN = "scores that are public or the active party's own to give"
+
+
+def records_by_default(chosen: RankedOption, others: Sequence[RankedOption]) -> str:
+    """That nobody asked for the order of records, and how much less the predicted class alone tells."""
+    if chosen.defense == "label-only":
+        return CLASS_BY_DEFAULT
+    less = next((option.attacked for option in others if option.defense == "label-only"), None)
+    if chosen.attacked is None or less is None:
+        return RECORDS_BY_DEFAULT
+    return f"{RECORDS_BY_DEFAULT} Here this release is graded {chosen.attacked.grade}, label-only {less.grade}."
 
 
 def why_chosen(defense: Defense, wishes: Wishes, enough: Limit, *, met: bool) -> str:
@@ -25,7 +45,10 @@ def why_chosen(defense: Defense, wishes: Wishes, enough: Limit, *, met: bool) ->
     if wishes.between_records and wishes.min_auc is None:
         share = f"an AUC of {short_number(enough.bound)}, {AUC_SHARE:.0%} of what the scores' has above 0.5"
         tau = f"a Kendall's tau of {enough.bound:g} between scores and release, as no labels tell what the order is for"
-        return f"the smallest epsilon tried that keeps {share if enough.quantity == 'auc' else tau}"
+        kept = share if enough.quantity == "auc" else tau
+        return (
+            f"{'the smallest epsilon tried' if defense.advice.meaningful else 'the safest there is'} that keeps {kept}"
+        )
     tried = wishes.magnitudes or (wishes.min_auc is not None and defense.advice.meaningful)
     return "the smallest epsilon tried that meets the wishes" if tried else defense.advice.wins
 

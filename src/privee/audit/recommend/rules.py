@@ -12,7 +12,7 @@ from privee.defenses.advice import Kept
 from privee.defenses.ordered_dp import SMALLEST_EPSILON
 from privee.errors import PriveeError
 
-EPSILONS: tuple[float, ...] = (0.5, 1, 2, 4, 8, 16, 32, 64)
+EPSILONS: tuple[float, ...] = (0.5, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 """Of one release, the safest first."""
 
 TYPICAL_EPSILON = 8

@@ -164,13 +164,22 @@ def breakable(spec: str) -> Markup:
 
 
 def plain(value: Any) -> str:
-    """A setting as one line: text as it is, anything else as compact JSON."""
+    """A setting as one line, in words where there are some: what nobody chose is `default`.
+
+    Example:
+        >>> plain(None), plain(True), plain([0, 1]), plain({"certainty": 0.9, "number": 0.05})
+        ('default', 'yes', '0, 1', 'certainty 0.9, number 0.05')
+    """
     if isinstance(value, str):
         return value
+    if value is None or isinstance(value, bool):
+        return {None: "default", True: "yes", False: "no"}[value]
     if isinstance(value, float):
         return f"{value:,.4g}" if abs(value) < 1e6 else f"{value:,.0f}"
-    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
-        return ", ".join(value) or "none"
+    if isinstance(value, list | tuple) and all(isinstance(item, str | int | float) for item in value):
+        return ", ".join(plain(item) for item in value) or "none"
+    if isinstance(value, dict) and value and all(isinstance(item, str | int | float) for item in value.values()):
+        return ", ".join(f"{heading(key).lower()} {plain(item)}" for key, item in value.items())
     return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
 
 

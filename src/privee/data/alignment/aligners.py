@@ -9,6 +9,8 @@ from privee.data.alignment.ids import Rows, checked_ids, in_common_order
 from privee.data.alignment.psi import PsiClient, PsiServer, Tick, size_of_setup
 from privee.errors import PriveeError
 
+ALIKE = "are the id columns the right ones, and written alike? 007 and 7 are two"
+
 
 class ActiveAligner:
     """Exchanges four messages with each passive party, over any channel that is encrypted and authenticated.
@@ -36,7 +38,7 @@ class ActiveAligner:
         meeting = self._meeting(passive)
         meeting.receive_answer(message)
         if not meeting.found:
-            raise PriveeError(f"parties {self._name} and {passive} have no common ids")
+            raise PriveeError(f"parties {self._name} and {passive} have no common ids; {ALIKE}")
 
     def agreement(self, passive: str) -> bytes:
         """The second message to a passive party, by which it learns which of its ids all parties have."""
@@ -67,7 +69,7 @@ class ActiveAligner:
             common = set.intersection(*(set(meeting.found or ()) for meeting in self._meetings.values()))
             if not common:
                 *most, last = self._name, *self._meetings
-                raise PriveeError(f"parties {', '.join(most)} and {last} have no common ids")
+                raise PriveeError(f"parties {', '.join(most)} and {last} have no common ids; {ALIKE}")
             self._common = in_common_order(self._ids, common).tolist()
         return [self._ids[row] for row in self._common]
 

@@ -70,7 +70,7 @@ def read_csv(path: Path, one_of: Sequence[str] = (), delimiter: str = "") -> tup
     try:
         table = arrow_csv.read_csv(pa.BufferReader(text), *options)
     except pa.ArrowInvalid as error:
-        raise PriveeError(_explain(str(error), path.name, len(text))) from None
+        raise PriveeError(_explain(str(error), path.name, len(text), delimiter)) from None
     if _ends_inside_quotes(text, dialect.delimiter):
         raise PriveeError(f"{path.name} is damaged: a quoted cell has no end, as if the file was cut off")
     return table.rename_columns([names[k] for k in wanted]), dialect
@@ -118,20 +118,23 @@ def _lines(text: Any) -> io.TextIOWrapper:
 
 def _header(text: Any, delimiter: str, file: str) -> list[str]:
     try:
-        return [name.strip() for name in next(csv.reader(_lines(text), delimiter=delimiter))]
+        rows = csv.reader(_lines(text), delimiter=delimiter)
+        return [name.strip() for name in next(row for row in rows if row)]  # blank lines before it are none
     except StopIteration:
         raise PriveeError(f"{file} is empty") from None
     except csv.Error:
         raise PriveeError(f"{file} is not a readable CSV file") from None
 
 
-def _explain(message: str, file: str, size: int) -> str:
+def _explain(message: str, file: str, size: int, given: str) -> str:
     """Arrow's messages quote cells; ours name the row and stop there."""
     counted = re.search(r"Row #(\d+)", message)
     place = f"{file}, data row {int(counted[1]) - 1}" if counted else file
     counts = re.search(r"Expected (\d+) columns, got (\d+)", message)
     if counts:
-        return f"{place}: the header has {counts[1]} cells, this row {counts[2]}; the file is damaged or cut off"
+        cells = f"{counts[1]} cell{'s' if counts[1] != '1' else ''}"
+        or_else = f", or its delimiter is not {given!r}" if given else ""
+        return f"{place}: the header has {cells}, this row {counts[2]}; the file is damaged or cut off{or_else}"
     if "straddl" in message and size > CSV_BLOCK:
         return f"{file}: a row is longer than {CSV_BLOCK:,} bytes"
     return f"{file} has no rows" if "straddl" in message else f"{file} is not a readable CSV file"

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from privee.data.tables.dates import seconds_of_dates
 from privee.errors import PriveeError, TableError
 
 Kind = Literal["numeric", "categorical"]
@@ -54,10 +55,10 @@ def has_decimal_commas(column: Any, delimiter: str) -> bool:
 
 
 def from_text(column: Any, kind: Kind | None, where: str, *, decimal_comma: bool = False) -> Any:
-    """A column of CSV cells: numbers if every cell that is not missing is one, else text, unless `kind` is given.
+    """A column of CSV cells: numbers if every cell that is not missing is one, or all are dates; else text.
 
-    A column that is nearly all numbers, and has many of them, is no category by intention: it is refused, so that
-    somebody looks at the rest. White space around a cell is no part of it.
+    That is, unless `kind` is given. A column that is nearly all numbers, and has many of them, is no category by
+    intention: it is refused, so that somebody looks at the rest. White space around a cell is no part of it.
     """
     text = text_cells(column)
     if kind == "categorical":
@@ -66,6 +67,9 @@ def from_text(column: Any, kind: Kind | None, where: str, *, decimal_comma: bool
     try:
         return _without_nan(pc.cast(plain, pa.float64()))
     except pa.ArrowInvalid:
+        dates = seconds_of_dates(text)
+        if dates is not None:
+            return dates
         if kind == "numeric":
             row, cell = _first_no_number(plain, text)
             raise TableError(f"{where} must hold numbers; data row {row} holds something else", example=cell) from None
@@ -104,6 +108,13 @@ def _first_no_number(plain: Any, text: Any) -> tuple[int, str]:
 
 def _all(matches: Any) -> bool:
     return bool(pc.all(matches, min_count=0).as_py())
+
+
+def are_dates(column: Any) -> bool:
+    """Whether a column of a file holds dates or times, which become numbers."""
+    if not _is_text(column.type):
+        return bool(pa.types.is_temporal(column.type))
+    return seconds_of_dates(text_cells(column)) is not None
 
 
 def from_typed(column: Any, kind: Kind | None, where: str) -> Any:

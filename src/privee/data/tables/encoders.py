@@ -93,8 +93,8 @@ def fit_categorical(name: str, column: Any, max_categories: int) -> CategoricalC
     missing = column.null_count > 0
     if len(seen) > max_categories:
         raise PriveeError(
-            f"column {name!r} has {len(seen):,} categories, more than {max_categories}: an id, free text, or numbers "
-            "with something else among them? Put it right, leave it out, or raise max_categories"
+            f"column {name!r} has {len(seen):,} categories, more than {max_categories:,}: an id, free text, or numbers "
+            "with something else among them? Put it right or leave it out"
         )
     return CategoricalColumn(name, tuple(sorted(seen)), missing) if len(seen) + missing > 1 else None
 

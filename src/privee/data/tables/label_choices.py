@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from privee.data.tables.cells import is_missing
 from privee.data.tables.labels import Labels, as_number, fit_labels
-from privee.errors import SettingError, TableError
+from privee.errors import PriveeError, SettingError, TableError
 
 MissingLabels = Literal["refuse", "drop"]
 MOST_NUMBERS, MOST_NAMES = 20, 100
@@ -66,7 +66,10 @@ def fit_chosen(
         _refuse_words(labels, rows, known, where)
     elif not choices.is_class:
         _refuse_many(held, where)
-    return fit_labels(held, threshold=choices.threshold), known
+    try:
+        return fit_labels(held, threshold=choices.threshold), known
+    except PriveeError as error:  # such as a single class
+        raise TableError(f"{where}: {error}") from None
 
 
 def _refuse_words(labels: Sequence[str], rows: Sequence[int], known: NDArray[np.bool_], where: str) -> None:

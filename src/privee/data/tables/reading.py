@@ -15,7 +15,17 @@ import pyarrow as pa
 
 from privee.data.files.arrow import Content, no_column, read_table
 from privee.data.files.size_limits import refuse_more
-from privee.data.tables.cells import Kind, are_whole, from_text, from_typed, has_decimal_commas, ids_of, labels_of
+from privee.data.tables.cells import (
+    Kind,
+    are_dates,
+    are_whole,
+    from_text,
+    from_typed,
+    has_decimal_commas,
+    ids_of,
+    kind_of,
+    labels_of,
+)
 from privee.errors import PriveeError
 
 ID_BYTES = 100  # of a short text in Python
@@ -33,6 +43,7 @@ class PartyTable:
         found: how the file was written, in words: what parts its cells, how numbers and text are written.
         whole_ids: whether the ids are whole numbers in the file, so that they are written as such again.
         left_out: columns of the file that were left out, as asked.
+        dates: columns of numbers that are dates in the file.
     """
 
     name: str
@@ -42,6 +53,7 @@ class PartyTable:
     found: tuple[str, ...] = dataclasses.field(default=(), repr=False)
     whole_ids: bool = dataclasses.field(default=False, repr=False)
     left_out: tuple[str, ...] = dataclasses.field(default=(), repr=False)
+    dates: tuple[str, ...] = dataclasses.field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         held = [*self.columns.values(), *([] if self.labels is None else [self.labels])]
@@ -88,7 +100,7 @@ def read_party_table(
         label_optional: Whether a file without the label column will do.
         kinds: `numeric` or `categorical` by column name, where the file does not tell: whole numbers that are codes,
             or new rows for a model that exists (give `Preprocessing.kinds`). Without it a CSV column is numeric if
-            all its cells are numbers.
+            all its cells are numbers, or all are dates (2024-12-31, with or without a time, or 31.12.2024).
         drop: Columns to leave out, whether they are there or not.
         delimiter: What parts the cells of CSV; found if it is not given.
     """
@@ -110,7 +122,9 @@ def read_party_table(
     columns, found = _columns(content, features, kinds or {}, where)
     whole = are_whole(table.column(id_column), typed=content.dialect is None)
     left_out = tuple(name for name in table.column_names if name in drop and name not in (id_column, label_column))
-    return PartyTable(path.stem, tuple(ids.to_pylist()), columns, labels, found, whole, left_out)
+    numbers = [name for name, column in columns.items() if kind_of(column) == "numeric"]
+    dates = tuple(name for name in numbers if are_dates(table.column(name)))
+    return PartyTable(path.stem, tuple(ids.to_pylist()), columns, labels, found, whole, left_out, dates)
 
 
 def _columns(
