@@ -23,6 +23,7 @@ from privee.audit.report.number_format import label
 
 INK, FAINT, GRID = "#1f2933", "#52606d", "#e4e7eb"
 FONT_SIZE = 11.0
+LABEL_SIZE = 10.5
 WIDTH, HEIGHT = 5.2, 3.6
 """Inches: text is legible when a phone shows this 350 pixels wide."""
 
@@ -102,6 +103,32 @@ def spread(wanted: list[float], gap: float, low: float, high: float) -> list[flo
         placed[k] = min(placed[k], ceiling)
         ceiling = placed[k] - gap
     return placed
+
+
+def name_ends(axes: Axes, ends: Sequence[tuple[float, float]], names: Sequence[str], colours: Sequence[str]) -> None:
+    """Each line's name at its right end, moved apart where ends are close, with the colour and a line to the end."""
+    frame = axes.get_window_extent()
+    places = [axes.transData.transform(end) for end in ends]
+    order = sorted(range(len(ends)), key=lambda k: float(places[k][1]))
+    heights = spread([float(places[k][1]) for k in order], 1.25 * LABEL_SIZE, frame.y0, frame.y1)
+    for height, k in zip(heights, order, strict=True):
+        axes.annotate(
+            names[k],
+            (frame.x1 + 10, height),
+            xycoords="figure points",
+            va="center_baseline",
+            size=LABEL_SIZE,
+            color=colours[k],
+            weight="bold",
+        )
+        axes.annotate(
+            "",
+            (frame.x1 + 8, height),
+            (float(places[k][0]) + 4, float(places[k][1])),
+            xycoords="figure points",
+            textcoords="figure points",
+            arrowprops={"arrowstyle": "-", "color": colours[k], "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0},
+        )
 
 
 def inline_svg(axes: Axes, name: str, description: str) -> Markup:

@@ -6,12 +6,14 @@ import dataclasses
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from privee.atomic import whole_file
 from privee.audit.comparison import compare_audits
 from privee.audit.grades import GRADES, OTHER
 from privee.audit.report import advice, number_format
 from privee.audit.report.advice import Advice, advise
+from privee.audit.report.asked_again import asked_chart
 from privee.audit.report.attack_table import Cell, TableBlock, attack_table, guess_rows
 from privee.audit.report.column_chart import ColumnChart, column_chart
 from privee.audit.report.opening import Opening, opening
@@ -87,6 +89,7 @@ class Section:
         anchor: its id on the page.
         opening, picture: what the first screen says and shows.
         advice: which release to hand out.
+        asked: the picture of what each further question gives away, if anybody asked again.
         main, others: the cards whose columns are told in full in the body, and in the appendix.
     """
 
@@ -99,6 +102,7 @@ class Section:
     main: tuple[Card, ...]
     others: tuple[Card, ...]
     tradeoff: Tradeoff | None
+    asked: Markup | None
     panels: list[PicturePanel]
     blocks: list[TableBlock]
     guesses: list[tuple[str, Cell]]
@@ -124,6 +128,7 @@ def subject_section(audit: Audit, number: int) -> Section:
         main=main,
         others=tuple(card for card in cards if card not in main),
         tradeoff=tradeoff_chart(info, cards, f"{anchor}-chart") if cards else None,
+        asked=asked_chart(cards, f"{anchor}-asked-chart"),
         panels=panels(audit, info, cards),
         blocks=attack_table(audit, info.name, cards),
         guesses=guess_rows(audit, info.name),

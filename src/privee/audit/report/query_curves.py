@@ -17,7 +17,6 @@ from privee.audit.results import Curve
 # After Okabe and Ito, told apart with any kind of colour vision; darker, so that names can be read on white.
 COLOURS = ("#0072b2", "#b84a00", "#007a59", "#a3487f", "#8a6d00", "#333333")
 MARKERS = ("o", "s", "^", "D", "v", "P")
-LABEL_SIZE = 10.5
 
 
 def curves_chart(curves: Sequence[Curve], name: str) -> Markup:
@@ -28,7 +27,9 @@ def curves_chart(curves: Sequence[Curve], name: str) -> Markup:
         for k, curve in enumerate(curves):
             _draw(axes, curve, COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)])
         _limit(axes, curves)
-        _name_lines(axes, curves)
+        ends = [(float(curve.queries[-1]), curve.mean[-1]) for curve in curves]
+        names = [f"\u03c1 = {curve.rho:g}" for curve in curves]
+        charts.name_ends(axes, ends, names, [COLOURS[k % len(COLOURS)] for k in range(len(curves))])
         charts.axis_titles(axes, y="Error of the scores worked back (mean absolute)", x="Queries for one record")
         return charts.inline_svg(axes, name, _describe(curves))
 
@@ -66,36 +67,3 @@ def _limit(axes: Axes, curves: Sequence[Curve]) -> None:
         axis.set_major_locator(FixedLocator([10.0**k for k in decades]))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FuncFormatter(plain_tick))
-
-
-def _name_lines(axes: Axes, curves: Sequence[Curve]) -> None:
-    """Each line's name at its right end, moved apart where ends are close, with the colour and a line to the end."""
-    frame = axes.get_window_extent()
-    ends = [float(axes.transData.transform((curve.queries[-1], curve.mean[-1]))[1]) for curve in curves]
-    order = sorted(range(len(curves)), key=ends.__getitem__)
-    heights = charts.spread([ends[k] for k in order], 1.25 * LABEL_SIZE, frame.y0, frame.y1)
-    for height, k in zip(heights, order, strict=True):
-        start = (float(axes.transData.transform((curves[k].queries[-1], 1))[0]) + 4, ends[k])
-        axes.annotate(
-            f"\u03c1 = {curves[k].rho:g}",
-            (frame.x1 + 10, height),
-            xycoords="figure points",
-            va="center_baseline",
-            size=LABEL_SIZE,
-            color=COLOURS[k % len(COLOURS)],
-            weight="bold",
-        )
-        axes.annotate(
-            "",
-            (frame.x1 + 8, height),
-            start,
-            xycoords="figure points",
-            textcoords="figure points",
-            arrowprops={
-                "arrowstyle": "-",
-                "color": COLOURS[k % len(COLOURS)],
-                "linewidth": 0.8,
-                "shrinkA": 0,
-                "shrinkB": 0,
-            },
-        )
