@@ -39,6 +39,8 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
         repeatable: keyed draws: an identical query is answered identically and not charged.
         counted: False answers without counting; for experiments alone.
         window: seconds after which an entity's count starts anew; None: never.
+        variants: how many different questions there may be about one entity, ever: other columns of the active
+            party's are another; None: any number.
         deadline: seconds for the parties to answer, retries included.
         host, port: where to listen; port 0 picks a free one.
         tls: serve HTTPS with the coordinator's certificate; None: wherever the address is not loopback.
@@ -58,6 +60,7 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
     repeatable: bool = False
     counted: bool = True
     window: int | None = None
+    variants: int | None = 1
     deadline: float = 2.0
     host: str = "127.0.0.1"
     port: int = 8080
