@@ -146,6 +146,7 @@ class Service:
             "proven": guarantee.proven,
             "repeatable": self.settings.repeatable,
             "counted": self.settings.counted,
+            **({"variants": self.settings.variants} if self.settings.counted and self.settings.variants else {}),
             "classes": json.dumps(self.model.classes, ensure_ascii=False),
             **({} if worth is None else {"utility": json.dumps(worth.in_brief())}),
         }

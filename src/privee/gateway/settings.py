@@ -76,6 +76,8 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
         if self.max_body < 1024 or not 1 <= self.max_entities <= MAX_ENTITIES:
             raise SettingError(f"a request must be allowed 1024 bytes at least, and 1 to {MAX_ENTITIES} entities")
         check_rate(self.unknown)
+        if self.variants is not None and (type(self.variants) is not int or self.variants < 1):
+            raise SettingError("variants must be a whole number from 1 on, or None for any number")
         if not self.secured and not is_loopback(self.host):
             raise SettingError(
                 f"{self.host} is not a loopback address, and API keys must not travel in the clear: "

@@ -67,7 +67,7 @@ def test_the_active_partys_own_columns_change_the_answer_but_not_whose_count_it_
         varied = client.post(INFER, json={"inputs": [*tensors, columns]})
         assert varied.status_code == 200, varied.text
         assert np.abs(values(varied) - stored).max() > 1e-3
-    with world.client() as client:
+    with other(world, "any variant") as client:
         for count in range(3):
             answer = client.post(
                 INFER, json={"inputs": [*body("202")["inputs"], columns | {"data": [count / 4] * width}]}

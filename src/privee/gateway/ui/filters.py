@@ -28,7 +28,7 @@ class Filters:
         range: the name of one of `RANGES`.
         first, last: days such as 2026-11-16.
         consumer: the id of an API key.
-        outcome: released or refused.
+        outcome: released, refused, or refused-variants, which is part of refused.
         entity: a tag.
         refresh: seconds after which the page loads itself again.
     """
