@@ -64,7 +64,7 @@ def serve(
     budget: dict[str, Any],
     window_days: Annotated[float | None, typer.Option(help="Start counting anew after this; default: never.")] = None,
     variants: Annotated[
-        str, typer.Option(help="Variants of the active party's columns to ask about an entity with, ever; or `none`.")
+        str, typer.Option(help="Different columns of the active party's to ask about an entity with, ever; or `none`.")
     ] = "1",
     repeatable: Annotated[bool, typer.Option(help="Answer an identical query identically, uncharged.")] = False,
     uncounted: Annotated[bool, typer.Option(help="Answer without counting. For experiments alone.")] = False,

@@ -1,7 +1,9 @@
 """What was asked about an entity is pinned: the same question again is answered, another variant up to a limit."""
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -342,3 +344,26 @@ def test_a_ledger_of_the_version_before_keeps_its_counts_and_pins_from_then_on(
     with ledger.reading() as connection:
         assert sa.inspect(connection).has_table("questions")
         assert opening.current(connection) == opening.head() == "0004"
+
+
+def test_the_rights_that_the_page_grants_are_enough(postgres, postgres_url, open_ledger):
+    page = (Path(__file__).parents[3] / "docs" / "gateway.md").read_text(encoding="utf-8")
+    grants = re.findall(r"^GRANT .* TO gateway;$", page, flags=re.MULTILINE)
+    assert len(grants) >= 2
+    Ledger.create(postgres_url, KEY)
+    engine = connect(postgres_url)
+    with engine.begin() as connection:
+        for statement in ("DROP ROLE IF EXISTS gateway", "CREATE ROLE gateway LOGIN", *grants):
+            connection.exec_driver_sql(statement)
+    ledger = open_ledger(postgres_url.replace("postgres@", "gateway@"), PINNED)
+    ledger.charge(ask("a", asked="x"))
+    assert refused(ledger, ask("a", asked="y")).code == "variants"
+    ledger.reset("a", reason="r", actor="me")
+    ledger.charge(ask("a", asked="y"))
+    with ledger.reading() as connection:
+        assert connection.exec_driver_sql("SELECT current_user").scalar() == "gateway"
+    ledger.close()
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DROP OWNED BY gateway")
+        connection.exec_driver_sql("DROP ROLE gateway")
+    engine.dispose()
