@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -87,10 +88,10 @@ def test_asks_that_go_together_are_each_answered_or_refused(url, open_ledger):
 
 
 def test_no_window_ends_it_and_a_reset_does(url, open_ledger):
-    time = Time()
-    ledger = open_ledger(url, allow(releases=2, window=100, variants=1), time.clock())
+    clock = Time()
+    ledger = open_ledger(url, allow(releases=2, window=100, variants=1), clock.clock())
     ledger.charge(ask("a", "b", asked="xx"))
-    time.elapsed += 1000
+    clock.elapsed += 1000
     assert ledger.charge(ask("a", asked="x")).remaining == 1
     assert refused(ledger, ask("a", asked="y")).code == "variants"
     ledger.reset("a", reason="columns corrected", actor="me")
@@ -164,22 +165,22 @@ def test_digests_are_keyed_and_do_not_show_equal_columns(url, open_ledger):
 
 
 def test_after_an_accepted_loss_no_other_variant_is_answered(tmp_path, open_ledger):
-    url, copy, time = f"sqlite:///{tmp_path / 'l.db'}", tmp_path / "copy.db", Time()
+    url, copy, clock = f"sqlite:///{tmp_path / 'l.db'}", tmp_path / "copy.db", Time()
     Ledger.create(url, KEY)
     limits = allow(releases=5, window=100, variants=9)
-    ledger = open_ledger(url, limits, time.clock())
+    ledger = open_ledger(url, limits, clock.clock())
     ledger.charge(ask("a", asked="x"))
     ledger.close()
     copy.write_bytes((tmp_path / "l.db").read_bytes())
-    ledger = open_ledger(url, limits, time.clock())
+    ledger = open_ledger(url, limits, clock.clock())
     ledger.charge(ask("a", asked="y"))
     ledger.close()
     (tmp_path / "l.db").write_bytes(copy.read_bytes())
-    with Ledger.open(url, KEY, limits=limits, clock=time.clock(), lossy=True) as lossy:
+    with Ledger.open(url, KEY, limits=limits, clock=clock.clock(), lossy=True) as lossy:
         lossy.accept_loss(reason="copy put back", actor="me", spend_all=True)
-    ledger = open_ledger(url, limits, time.clock())
+    ledger = open_ledger(url, limits, clock.clock())
     assert refused(ledger, ask("a", asked="x")).code == "ledger"
-    time.elapsed += 1000  # the window is over, and what was asked meanwhile is unknown for good
+    clock.elapsed += 1000  # the window is over, and what was asked meanwhile is unknown for good
     assert refused(ledger, ask("a", asked="z")).code == "variants"
     ledger.charge(ask("a", asked="x"))
     ledger.reset("a", reason="asked its owner", actor="me")
@@ -303,6 +304,37 @@ def test_resets_under_load_leave_as_many_digests_as_are_counted(url, open_ledger
     assert said == there <= 2
 
 
+def test_a_charge_that_waits_for_a_reset_is_pinned_after_it(postgres_url, open_ledger):
+    """It found its question there, and would go on with what the reset takes away."""
+    Ledger.create(postgres_url, KEY)
+    ledger = open_ledger(postgres_url, PINNED)
+    ledger.charge(ask("a", asked="x"))
+    engine = connect(postgres_url)
+    with ThreadPoolExecutor(2) as pool, engine.connect() as holding:
+        holding.exec_driver_sql("SELECT * FROM spending FOR UPDATE")
+        work = [pool.submit(ledger.reset, "a", reason="r", actor="me")]
+        wait_for_locks(engine, 1)
+        work.append(pool.submit(ledger.charge, ask("a", asked="x")))
+        wait_for_locks(engine, 2)
+        holding.rollback()
+        for one in work:
+            one.result(timeout=20)
+    engine.dispose()
+    assert list(pinned(ledger).values()) == [(1, 1)]
+    assert refused(ledger, ask("a", asked="y")).code == "variants"
+
+
+def wait_for_locks(engine: sa.Engine, count: int) -> None:
+    """Until so many wait for somebody else's lock."""
+    query, end = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'", time.monotonic() + 20
+    while True:
+        with engine.connect() as connection:
+            if connection.exec_driver_sql(query).scalar() == count:
+                return
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 # Ledgers of the version before
 
 
@@ -346,24 +378,29 @@ def test_a_ledger_of_the_version_before_keeps_its_counts_and_pins_from_then_on(
         assert opening.current(connection) == opening.head() == "0004"
 
 
-def test_the_rights_that_the_page_grants_are_enough(postgres, postgres_url, open_ledger):
+def test_the_rights_that_the_page_grants_are_enough(postgres, open_ledger):
     page = (Path(__file__).parents[3] / "docs" / "gateway.md").read_text(encoding="utf-8")
     grants = re.findall(r"^GRANT .* TO gateway;$", page, flags=re.MULTILINE)
-    assert len(grants) >= 2
-    Ledger.create(postgres_url, KEY)
-    engine = connect(postgres_url)
+    assert len(grants) == 3
+    url = postgres.new_database()
+    Ledger.create(url, KEY)
+    run_all(url, "CREATE ROLE gateway LOGIN", *grants)
+    try:
+        ledger = open_ledger(url.replace("postgres@", "gateway@"), PINNED)
+        ledger.charge(ask("a", asked="x"))
+        assert refused(ledger, ask("a", asked="y")).code == "variants"
+        ledger.reset("a", reason="r", actor="me")
+        ledger.charge(ask("a", asked="y"))
+        with ledger.reading() as connection:
+            assert connection.exec_driver_sql("SELECT current_user").scalar() == "gateway"
+        ledger.close()
+    finally:
+        run_all(url, "DROP OWNED BY gateway", "DROP ROLE gateway")
+
+
+def run_all(url: str, *statements: str) -> None:
+    engine = connect(url)
     with engine.begin() as connection:
-        for statement in ("DROP ROLE IF EXISTS gateway", "CREATE ROLE gateway LOGIN", *grants):
+        for statement in statements:
             connection.exec_driver_sql(statement)
-    ledger = open_ledger(postgres_url.replace("postgres@", "gateway@"), PINNED)
-    ledger.charge(ask("a", asked="x"))
-    assert refused(ledger, ask("a", asked="y")).code == "variants"
-    ledger.reset("a", reason="r", actor="me")
-    ledger.charge(ask("a", asked="y"))
-    with ledger.reading() as connection:
-        assert connection.exec_driver_sql("SELECT current_user").scalar() == "gateway"
-    ledger.close()
-    with engine.begin() as connection:
-        connection.exec_driver_sql("DROP OWNED BY gateway")
-        connection.exec_driver_sql("DROP ROLE gateway")
     engine.dispose()
