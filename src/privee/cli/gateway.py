@@ -113,7 +113,8 @@ def serve(
         audit=audit,
     )
     note = "; nothing is counted: no limit holds, and no variant is refused" if uncounted else ""
-    work(settings, ready_file=ready_file, announce=lambda url: err.print(f"privee gateway on {url}{note}"))
+    greet = functools.partial(err.print, soft_wrap=True)
+    work(settings, ready_file=ready_file, announce=lambda url: greet(f"privee gateway on {url}{note}"))
 
 
 def _variants(given: str) -> int | None:
