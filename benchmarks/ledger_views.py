@@ -72,9 +72,9 @@ def requests() -> Iterator[tuple[str, int, str, int, int, str]]:
         yield secrets.token_hex(16), at, f"{key:08x}", entities, 0 if refused else entities, outcome
 
 
-def entities() -> Iterator[tuple[bytes, int, int, int, int, int, int, int]]:
+def entities() -> Iterator[tuple[bytes, int, int, int, int, int, int, int, int]]:
     for number in range(ROWS):
-        yield os.urandom(32), 1 + number % 90, 0, 0, 0, NOW, 100, 0
+        yield os.urandom(32), 1 + number % 90, 0, 0, 0, NOW, 100, 0, 1
 
 
 def fill(ledger: Ledger) -> None:
@@ -85,7 +85,7 @@ def fill(ledger: Ledger) -> None:
         cursor.execute("BEGIN")
     for table, rows in (("releases", requests()), ("spending", entities())):
         if embedded:
-            marks = ", ".join("?" * (6 if table == "releases" else 8))
+            marks = ", ".join("?" * (6 if table == "releases" else 9))
             cursor.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608 - ours
             continue
         with cursor.copy(f"COPY {table} FROM STDIN") as copy:

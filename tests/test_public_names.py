@@ -29,7 +29,7 @@ def public_names() -> dict[str, list[str]]:
     """`__all__` of every public module: of those that have one and are no program's."""
     found = {}
     for name in modules():
-        if name == FILTER or not name.startswith(PROGRAMS):
+        if name == FILTER or not f"{name}.".startswith(tuple(f"{program}." for program in PROGRAMS)):
             exported = getattr(importlib.import_module(name), "__all__", None)
             if exported is not None:
                 found[name] = sorted(exported)

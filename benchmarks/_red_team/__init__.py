@@ -9,6 +9,7 @@ from benchmarks._red_team.base import Outcome, Scene
 
 ATTACKS = (
     "oracle",
+    "variants",
     "membership",
     "lost_files",
     "burning",

@@ -16,6 +16,8 @@ from privee.gateway.ledger.limits import Limits
 from privee.processes import ServerProcess
 
 SECONDS = 30.0
+COLUMNS, VARIANTS = 32, 64
+"""Of the active party in the demo's model, and how many different ones there are here."""
 Batch = Callable[[random.Random], Sequence[str]]
 
 
@@ -25,6 +27,7 @@ class Seen:
 
     Attributes:
         entities: what it asked about.
+        variant: which columns of the active party's it sent, if any.
         sent: when all of it was handed to the kernel, by `time.monotonic`; None if that failed.
         status: of a response that was read to its end; None if the connection broke before.
         answer: that response.
@@ -33,6 +36,7 @@ class Seen:
     """
 
     entities: Sequence[str]
+    variant: int | None = None
     sent: float | None = None
     status: int | None = None
     answer: dict | None = None
@@ -48,10 +52,14 @@ class Asker:
         self._connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=SECONDS)
         self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
 
-    def ask(self, entities: Sequence[str]) -> Seen:
-        seen, start = Seen(entities), time.monotonic()
-        tensor = {"name": "entities", "shape": [len(entities)], "datatype": "BYTES", "data": list(entities)}
-        body = json.dumps({"inputs": [tensor]}).encode()
+    def ask(self, entities: Sequence[str], variant: int | None = None) -> Seen:
+        seen, start = Seen(entities, variant), time.monotonic()
+        count = len(entities)
+        tensors = [{"name": "entities", "shape": [count], "datatype": "BYTES", "data": list(entities)}]
+        if variant is not None:
+            data = [variant / VARIANTS] * (COLUMNS * count)
+            tensors.append({"name": "columns", "shape": [count, COLUMNS], "datatype": "FP32", "data": data})
+        body = json.dumps({"inputs": tensors}).encode()
         try:
             self._connection.request("POST", f"/v2/models/{MODEL}/infer", body, self._headers)
             seen.sent = time.monotonic()
@@ -78,13 +86,22 @@ class Crowd:
         clients: how many.
         most: requests of each client; None is without end.
         seed: of the choices.
+        variants: out of how many different columns of the active party's each request picks; None: those it has stored.
     """
 
     def __init__(
-        self, urls: Sequence[str], key: str, batch: Batch, *, clients: int = 8, most: int | None = None, seed: int = 0
+        self,
+        urls: Sequence[str],
+        key: str,
+        batch: Batch,
+        *,
+        clients: int = 8,
+        most: int | None = None,
+        seed: int = 0,
+        variants: int | None = None,
     ) -> None:
         self.seen: list[Seen] = []
-        self._batch, self._most, self._told = batch, most, threading.Event()
+        self._batch, self._most, self._told, self._variants = batch, most, threading.Event(), variants
         self._threads = [
             threading.Thread(target=self._work, args=(Asker(urls[place % len(urls)], key), random.Random(seed + place)))
             for place in range(clients)
@@ -120,7 +137,7 @@ class Crowd:
     def _work(self, asker: Asker, choices: random.Random) -> None:
         left = self._most
         while not self._told.is_set() and left != 0:
-            seen = asker.ask(self._batch(choices))
+            seen = asker.ask(self._batch(choices), choices.randrange(self._variants) if self._variants else None)
             self.seen.append(seen)
             if seen.status is None:
                 break
@@ -137,6 +154,21 @@ def counted(url: str, key: bytes, entities: Iterable[str]) -> dict[str, int]:
     """What the ledger has counted, read from the database itself."""
     with Ledger.open(url, key, limits=Limits()) as ledger:
         return {entity: ledger.spent(entity).lifetime_releases for entity in entities}
+
+
+def variants_answered(seen: Iterable[Seen]) -> dict[str, set[int | None]]:
+    """The different columns with which each entity was answered."""
+    found: dict[str, set[int | None]] = {}
+    for one in seen:
+        for entity in one.entities if one.status == 200 else ():
+            found.setdefault(entity, set()).add(one.variant)
+    return found
+
+
+def variants_counted(url: str, key: bytes, entities: Iterable[str]) -> dict[str, int]:
+    """The different questions that the ledger has pinned, read from the database itself."""
+    with Ledger.open(url, key, limits=Limits()) as ledger:
+        return {entity: ledger.spent(entity).variants for entity in entities}
 
 
 @dataclasses.dataclass(frozen=True)

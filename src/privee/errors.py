@@ -19,10 +19,12 @@
     │   └── SiteLostError
     ├── StoppedError                    a joint training was ended from outside
     ├── RefusedError                    at the gateway: the ledger says no, and nothing was charged
-    │   └── OverQuotaError              the same of a key's quota
+    │   ├── OverQuotaError              the same of a key's quota
+    │   └── OverVariantsError           the same of another variant of the active party's columns
     ├── GatewayError                    at the client: a request failed
     │   ├── Refused
-    │   │   └── QuotaReached
+    │   │   ├── QuotaReached
+    │   │   └── VariantsReached
     │   ├── RateLimited
     │   ├── NotAllowed
     │   ├── UnknownEntity

@@ -20,22 +20,29 @@ ONE = Price()
 
 
 def allow(
-    releases: int | None = None, epsilon: int | None = None, delta: float = 0.0, window: int | None = None
+    releases: int | None = None,
+    epsilon: int | None = None,
+    delta: float = 0.0,
+    window: int | None = None,
+    variants: int | None = None,
 ) -> Limits:
     """Limits by whole numbers, epsilon in trillionths; delta above 0 is advanced composition."""
     policies: list[BudgetPolicy] = [] if releases is None else [Releases(releases)]
     if epsilon is not None:
         policies.append(TotalEpsilonAdvanced(epsilon, delta) if delta else TotalEpsilonBasic(epsilon))
-    return Limits(tuple(policies), window)
+    return Limits(tuple(policies), window, variants)
 
 
 FIFTY = allow(releases=50)
 
 
-def ask(*entities: str, price: Price = ONE, marks: str | None = None) -> ChargeRequest:
-    """`marks`: one letter per entity, in place of its fingerprint."""
+def ask(
+    *entities: str, price: Price = ONE, marks: str | None = None, asked: str | None = None, key_id: str = "key"
+) -> ChargeRequest:
+    """`marks`, `asked`: one letter per entity, in place of its fingerprint and of what the active party put in."""
     fingerprints = None if marks is None else [mark.encode() * 32 for mark in marks]
-    return ChargeRequest(entities, price, "key", uuid4().hex, fingerprints)
+    questions = None if asked is None else [letter.encode() for letter in asked]
+    return ChargeRequest(entities, price, key_id, uuid4().hex, fingerprints, questions)
 
 
 def releases(ledger: Ledger, *entities: str) -> list[float]:

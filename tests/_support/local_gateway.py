@@ -52,8 +52,9 @@ class Local:
     def key(self, role: str = "auditor", name: str = "somebody") -> str:
         return self.service.keys.create(name, role, ["*"], actor="test").text
 
-    def charge(self, *entities: str) -> None:
-        self.service.ledger.charge(ChargeRequest(entities, self.service.inference.price, "0a1b2c3d", uuid4().hex))
+    def charge(self, *entities: str, asked: bytes = b"as stored") -> None:
+        price, questions = self.service.inference.price, [asked] * len(entities)
+        self.service.ledger.charge(ChargeRequest(entities, price, "0a1b2c3d", uuid4().hex, questions=questions))
 
 
 @contextlib.contextmanager

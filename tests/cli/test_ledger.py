@@ -1,9 +1,11 @@
 """`privee ledger` and `privee keys`, run as a user runs them."""
 
+import contextlib
 import json
 import os
 import pwd
 import re
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -14,7 +16,7 @@ import pytest
 import sqlalchemy as sa
 
 from privee.defenses.secret_keys import read_key
-from privee.gateway.ledger.ledger import ChargeRequest, Ledger, Limits, Price
+from privee.gateway.ledger.ledger import ChargeRequest, Ledger, Limits, Price, Receipt, RefusedError
 
 ENTITY = "customer 4711"
 ACTOR = f"cli:{pwd.getpwuid(os.getuid()).pw_name}"
@@ -49,7 +51,7 @@ def test_init_makes_a_private_key_and_a_ledger(privee, good, told, tmp_path):
     assert told("ledger", "init") == {"url": "sqlite:///ledger.db", "key": "ledger.key", "new_key": False}
     assert Path("ledger.key").read_bytes() == key
     assert told("ledger", "show") == dict.fromkeys(
-        ("entities", "releases", "refusals", "charged", "released_entities"), 0
+        ("entities", "releases", "refusals", "charged", "released_entities", "refused_variants"), 0
     )
 
 
@@ -113,7 +115,7 @@ def test_show_one_entity_without_naming_it(privee, good, told):
     found = told("ledger", "show", "--entity", ENTITY)
     assert (found["releases"], found["lifetime_releases"], found["lifetime_epsilon"]) == (3, 3, 1.5)
     assert told("ledger", "show", "--entity", "another")["releases"] == 0
-    totals = {"entities": 1, "releases": 3, "refusals": 0, "charged": 3, "released_entities": 3}
+    totals = {"entities": 1, "releases": 3, "refusals": 0, "charged": 3, "released_entities": 3, "refused_variants": 0}
     assert told("ledger", "show") == totals
     out = good("ledger", "show")
     assert out == "3 requests answered, 0 requests refused\n3 releases of 1 entity, 3 of them charged\n"
@@ -275,3 +277,61 @@ def test_many_are_reset_from_a_file_or_by_key(privee, good, told):
     assert privee("ledger", "reset", "--of-key", made["id"], "--since", "2100-01-01", "--reason", "leaked")[0] == 2
     acts = [(entry["act"], entry["details"]["entities"]) for entry in told("ledger", "log")[1:]]
     assert acts == [("ledger.reset-many", 2), ("ledger.reset-many", 3)]
+
+
+def test_variants_are_shown_and_reset(privee, good, told):
+    good("ledger", "init")
+    with Ledger.open("sqlite:///ledger.db", read_key("ledger.key"), limits=Limits(variants=2)) as opened:
+        outcomes = opened.charge_many(
+            [ChargeRequest([ENTITY], Price(), "key", f"r{n}", questions=[b"%d" % n]) for n in range(3)]
+        )
+    assert isinstance(outcomes[2], RefusedError)
+    assert told("ledger", "show", "--entity", ENTITY)["variants"] == 2
+    shown = good("ledger", "show", "--entity", ENTITY)
+    assert "Asked about in variants of the active party's columns since its last reset: 2" in shown
+    assert "1 request refused, 1 of them for another variant" in good("ledger", "show")
+    assert told("ledger", "reset", "--entity", ENTITY, "--reason", "table corrected")["variants"] == 0
+    assert told("ledger", "log")[-1]["details"]["variants"] == 2
+
+
+def test_a_ledger_of_the_version_before_is_upgraded(privee, good, told):
+    """Made and used by privee with the tables of step 0003, kept as text: `spent` gave three releases, others one."""
+    kept = Path(__file__).parents[1] / "_support"
+    with contextlib.closing(sqlite3.connect("ledger.db")) as database:
+        database.executescript((kept / "ledger_0003.sql").read_text())
+    Path("ledger.db").chmod(0o600)
+    Path("ledger.db-mark").write_bytes((kept / "ledger_0003.mark").read_bytes())
+    Path("ledger.key").write_bytes(b"k" * 32)
+    Path("ledger.key").chmod(0o600)
+    code, _, err = privee("ledger", "show")
+    assert (code, "run privee ledger upgrade" in err) == (2, True)
+    assert told("ledger", "upgrade") == {"url": "sqlite:///ledger.db", "version": "0004"}
+    assert told("ledger", "show", "--entity", "spent") == {
+        "tag": "44798d94ead7",
+        "releases": 3,
+        "variants": 0,
+        "lifetime_releases": 3,
+        "lifetime_epsilon": 0.0,
+    }
+    totals = told("ledger", "show")
+    assert (totals["releases"], totals["refusals"], totals["refused_variants"], totals["charged"]) == (4, 1, 0, 5)
+    assert told("ledger", "verify")["entries"] == 2
+    with Ledger.open("sqlite:///ledger.db", b"k" * 32, limits=Limits(variants=1)) as opened:
+
+        def charge(letter: bytes) -> bool:
+            ask = ChargeRequest(["spent", "other"], Price(), "key", letter.decode(), questions=[letter] * 2)
+            return isinstance(opened.charge_many([ask])[0], Receipt)
+
+        # What was asked before is not known: the next question is the first.
+        assert [charge(b"x"), charge(b"y")] == [True, False]
+    assert told("ledger", "show", "--entity", "spent")["variants"] == 1
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "1.5", "two", "", "9" * 30])
+def test_variants_are_a_number_or_none(privee, given):
+    serve = ("gateway", "serve", "run", "-d", "none", "--party", "a=127.0.0.1:1")
+    code, _, err = privee(*serve, "--variants", given)
+    assert (code, err) == (2, "privee: --variants must be a whole number from 1 on, or none\n")
+    for good in ("none", "1", "20"):
+        code, _, err = privee(*serve, "--variants", good)
+        assert (code, "variants" in err) == (2, False)  # there is no such run

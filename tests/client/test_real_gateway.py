@@ -8,16 +8,30 @@ import time
 import numpy as np
 import pytest
 
-from privee.client import GatewayUnavailable, NotAllowed, PartyFailed, QuotaReached, Refused, UnknownEntity, calls
-from tests._support.gateway_world import gateway_world
+from privee.client import (
+    GatewayUnavailable,
+    NotAllowed,
+    PartyFailed,
+    QuotaReached,
+    Refused,
+    UnknownEntity,
+    VariantsReached,
+    calls,
+)
+from tests._support.gateway_world import DEFENSE, gateway_world
 from tests._support.scripted_gateway import KINDS, ask, use
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     options = ("--tls", "--repeatable", "--releases", "3", "--deadline", "1.5")
-    with gateway_world(tmp_path_factory.mktemp("client") / "world", *options) as running:
-        yield running
+    with gateway_world(tmp_path_factory.mktemp("client") / "world", *options, "--variants", "none") as running:
+        pinned = running.world.gateway(running.addresses, (*DEFENSE, *options), name="pinned")
+        try:
+            running.pinned = pinned.wait_ready().ready["url"]
+            yield running
+        finally:
+            pinned.stop()
 
 
 def real(world, kind, role, work, **options):
@@ -141,6 +155,28 @@ def test_real_gateway_quotas(world, kind):
     count = real(world, kind, "administrator", lambda client: client.reset_many(key_id=key_id, reason="leaked"))
     again = real(world, kind, "administrator", lambda client: client.reset_many(entities, reason="leaked"))
     assert count == again == 2
+
+
+@KINDS
+def test_real_gateway_pins_what_was_asked(world, kind):
+    """Draws are repeatable here: the same question stays free, and another variant is refused."""
+    entity, options = {"sync": "321", "async": "322"}[kind], {"verify": world.world.certs / "ca.pem"}
+    options |= {"model": world.model, "key": world.key("consumer")}
+    first = use(kind, world.pinned, lambda client: client.infer([entity]), **options)
+    again = use(kind, world.pinned, lambda client: client.infer([entity]), **options)
+    assert (first.tobytes(), again.charged) == (again.tobytes(), 0)
+    with pytest.raises(VariantsReached, match="more variants of the active party's columns than allowed") as caught:
+        use(kind, world.pinned, lambda client: client.infer([entity, "323"], np.full((2, 32), 0.5)), **options)
+    error = caught.value
+    assert (error.status, error.code, error.positions, error.maybe_counted) == (429, "variants", (0,), False)
+    assert (error.asked, error.spent, error.limit) == ({"variants": 1}, {"variants": 1}, {"variants": 1})
+    assert entity not in str(error)
+    quote = use(kind, world.pinned, lambda client: client.price([entity, "323"]), **options)
+    assert (quote.allowed, quote.variants) == (True, {"used": 1, "allowed": 1})
+    assert real(world, kind, "consumer", lambda client: client.price([entity])).variants == {"used": 1, "allowed": None}
+    assert real(world, kind, "auditor", lambda client: client.spent("323"))["variants"] == 0
+    spent = real(world, kind, "auditor", lambda client: client.spent(entity))
+    assert (spent["variants"], spent["lifetime_releases"]) == (1, 1)
 
 
 @KINDS

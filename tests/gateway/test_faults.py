@@ -8,7 +8,7 @@ from collections import Counter
 
 import httpx
 import pytest
-from benchmarks._shared.gateway_load import Crowd, counted, crashes, received
+from benchmarks._shared.gateway_load import Crowd, counted, crashes, received, variants_answered, variants_counted
 
 from privee.defenses.secret_keys import new_key
 from privee.errors import PriveeError
@@ -163,6 +163,30 @@ def test_a_killed_gateway_has_counted_all_that_was_received(world, new_ledger):
         assert 0 <= crash.over <= crash.most_over, crash
         assert crash.received > 20, crash
         assert crash.in_flight > 0, crash  # otherwise the kill would prove nothing
+
+
+def test_a_killed_gateway_has_pinned_all_that_was_answered(world, new_ledger):
+    """Over all its lives each entity is answered in two variants at most, and in those that it was answered before."""
+    url, key = new_ledger("pinned"), world.ledger_key.read_bytes()
+    api_key, entities = world.world.api_key("consumer", url=url), [str(number) for number in range(70, 76)]
+    seen, before = [], {}
+    for life in range(KILLS // 2):
+        gateway = world.world.gateway(world.addresses, (*PATIENT, "--variants", "2"), name="pinned", url=url)
+        address = gateway.wait_ready().ready["url"]
+        with Crowd([address], api_key, lambda draw: [draw.choice(entities)], variants=8, seed=100 * life) as crowd:
+            crowd.wait_for(60)
+            gateway.kill()
+        seen += crowd.seen
+        answered, held = variants_answered(seen), variants_counted(url, key, entities)
+        for entity, found in answered.items():
+            assert len(found) <= held[entity] <= 2
+            assert found >= before.get(entity, set())
+        before = answered
+    assert {one.status for one in seen} == {200, 429, None}
+    assert {one.answer["code"] for one in seen if one.status == 429} == {"variants"}
+    assert sum(len(found) == 2 for found in before.values()) >= 3
+    given = received(seen)
+    assert all(given[entity] <= held for entity, held in counted(url, key, entities).items())
 
 
 def test_a_stopped_gateway_finishes_what_it_was_asked(world, new_ledger):

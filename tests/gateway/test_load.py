@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import httpx
 import pytest
-from benchmarks._shared.gateway_load import SECONDS, Crowd, counted, received
+from benchmarks._shared.gateway_load import SECONDS, Crowd, counted, received, variants_answered, variants_counted
 
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.limits import Limits
 from tests._support.gateway_world import DEFENSE, gateway_world
 
-LIMIT = 50
-OPTIONS = (*DEFENSE, "--releases", str(LIMIT), "--deadline", "20")
+LIMIT, VARIANTS = 50, 3
+OPTIONS = (*DEFENSE, "--releases", str(LIMIT), "--variants", str(VARIANTS), "--deadline", "20")
 
 
 class Place(NamedTuple):
@@ -86,6 +86,25 @@ def test_eight_clients_on_one_entity_get_exactly_its_limit(world, place, fresh):
     assert after.charged - before.charged == LIMIT
 
 
+def test_sixty_four_clients_with_many_variants_get_exactly_those_allowed(world, place, fresh):
+    """Sixteen different columns for each of two entities: three of them are answered, every time, and no other ever."""
+    entities = fresh(2)
+    with Crowd(
+        place.urls, place.api_key, lambda draw: [draw.choice(entities)], clients=64, most=4, variants=16
+    ) as crowd:
+        crowd.join()
+    assert {one.status for one in crowd.seen} == {200, 429}
+    answered = variants_answered(crowd.seen)
+    assert {entity: len(found) for entity, found in answered.items()} == dict.fromkeys(entities, VARIANTS)
+    refused = [one for one in crowd.seen if one.status == 429 and one.answer["code"] == "variants"]
+    assert len(refused) > 50
+    assert all(one.variant not in answered[one.entities[0]] for one in refused)
+    assert all(one.answer["refused"]["spent"] == {"variants": VARIANTS} for one in refused)
+    key = world.ledger_key.read_bytes()
+    assert variants_counted(place.ledger_url, key, entities) == dict.fromkeys(entities, VARIANTS)
+    assert counted(place.ledger_url, key, entities) == dict(received(crowd.seen))  # nothing charged for a refusal
+
+
 def test_overlapping_batches_are_counted_as_they_were_received(world, place, fresh):
     """Batches of one to twelve out of six entities, some named twice; a batch that does not fit leaves no trace."""
     entities = fresh(6)
@@ -121,6 +140,7 @@ def test_while_the_database_is_away_nothing_is_released_and_nothing_is_lost(worl
         crowd.wait_for(60)
         postgres.stop()
         crowd.wait_for(len(crowd.seen) + 40)
+        time.sleep(1.1)  # health is asked for once a second
         away = [httpx.get(url).status_code for url in health]
         postgres.start()
         started = time.monotonic()

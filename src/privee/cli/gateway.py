@@ -63,6 +63,9 @@ def serve(
     *,
     budget: dict[str, Any],
     window_days: Annotated[float | None, typer.Option(help="Start counting anew after this; default: never.")] = None,
+    variants: Annotated[
+        str, typer.Option(help="Different columns of the active party's to ask about an entity with, ever; or `none`.")
+    ] = "1",
     repeatable: Annotated[bool, typer.Option(help="Answer an identical query identically, uncharged.")] = False,
     uncounted: Annotated[bool, typer.Option(help="Answer without counting. For experiments alone.")] = False,
     deadline: Annotated[float, typer.Option(help="Seconds for the parties to answer, retries included.")] = 2.0,
@@ -99,6 +102,7 @@ def serve(
         counted=not uncounted,
         **budget,
         window=None if window_days is None else round(window_days * 86_400),
+        variants=_variants(variants),
         deadline=deadline,
         host=host,
         port=port,
@@ -108,7 +112,18 @@ def serve(
         unknown=unknown,
         audit=audit,
     )
-    work(settings, ready_file=ready_file, announce=lambda url: err.print(f"privee gateway on {url}"))
+    note = "; nothing is counted: no limit holds, and no variant is refused" if uncounted else ""
+    greet = functools.partial(err.print, soft_wrap=True)
+    work(settings, ready_file=ready_file, announce=lambda url: greet(f"privee gateway on {url}{note}"))
+
+
+def _variants(given: str) -> int | None:
+    """A number, or `none` for any number, as with quotas."""
+    if given == "none":
+        return None
+    if not (given.isascii() and given.isdigit() and 0 < len(given) < 10 and int(given)):
+        raise PriveeError("--variants must be a whole number from 1 on, or none")
+    return int(given)
 
 
 def _addresses(given: list[str]) -> dict[str, str]:

@@ -115,7 +115,8 @@ def show(
     if as_json:
         print_json(found)
         return
-    tell(f"{counted(found['releases'], 'request')} answered, {counted(found['refusals'], 'request')} refused")
+    pinned = f", {found['refused_variants']:,} of them for another variant" if found["refused_variants"] else ""
+    tell(f"{counted(found['releases'], 'request')} answered, {counted(found['refusals'], 'request')} refused{pinned}")
     given = f"{counted(found['released_entities'], 'release')} of {counted(found['entities'], 'entity', 'entities')}"
     tell(f"{given}, {found['charged']:,} of them charged")
 
@@ -253,9 +254,10 @@ def _show_entity(found: Spending, as_json: bool) -> None:
     releases = int(found.spent["releases"])
     if as_json:
         lifetime = {"lifetime_releases": found.lifetime_releases, "lifetime_epsilon": found.lifetime_epsilon}
-        print_json({"tag": found.tag, "releases": releases} | lifetime)
+        print_json({"tag": found.tag, "releases": releases, "variants": found.variants} | lifetime)
         return
     tell(f"Entity {found.tag}: {releases:,} releases since its last reset or window began")
+    tell(f"Asked about in variants of the active party's columns since its last reset: {found.variants:,}")
     tell(f"In its lifetime: {found.lifetime_releases:,} releases, epsilon {found.lifetime_epsilon:g}")
 
 

@@ -18,6 +18,7 @@ from privee.client.errors import (
     RateLimited,
     Refused,
     UnknownEntity,
+    VariantsReached,
 )
 from privee.client.replies import NewKey, Quote, Release
 
@@ -35,4 +36,5 @@ __all__ = [
     "Refused",
     "Release",
     "UnknownEntity",
+    "VariantsReached",
 ]

@@ -60,6 +60,14 @@ class QuotaReached(Refused):
         self.quota, self.retry_after = str(details.get("quota", "")), retry_after
 
 
+class VariantsReached(Refused):
+    """Some entity was asked about with other columns of the active party's, as often as allowed. Nothing was charged.
+
+    Attributes:
+        asked, spent, limit: `variants` that are new, that were asked about before, and that are allowed.
+    """
+
+
 class RateLimited(GatewayError):  # noqa: N818
     """This key asks too often; `retry_after` seconds (None: the gateway did not say). Nothing was charged."""
 

@@ -19,9 +19,11 @@ from privee.client.errors import (
     RateLimited,
     Refused,
     UnknownEntity,
+    VariantsReached,
 )
 
 LONGEST_WORDS = 400
+REFUSALS = {"ledger": Refused, "variants": VariantsReached}
 REDIRECTED = "the address redirects elsewhere, and a key does not go along: give the real address"
 
 
@@ -63,8 +65,8 @@ def error_of(reply: Reply, *, effect: str, request_id: str) -> GatewayError:
     code, status = reply.code, reply.status
     words = _one_line(problem.get("error")) or f"the gateway answered with HTTP status {status}"
     about: dict[str, Any] = {"status": status, "code": code, "request_id": request_id}
-    if code == "ledger":
-        return Refused(words, _details(problem.get("refused")), **about)
+    if code in REFUSALS:
+        return REFUSALS[code](words, _details(problem.get("refused")), **about)
     if code == "quota":
         return QuotaReached(words, _details(problem.get("refused")), reply.retry_after, **about)
     if code == "unknown-entity":
@@ -104,7 +106,7 @@ def read_release(answer: Any, count: int) -> Release:
 def read_quote(answer: Any) -> Quote:
     """Read a price."""
     plain = {name: answer[name] for name in ("allowed", "asked", "spent", "limit", "remaining")}
-    return Quote(**plain, positions=tuple(answer["positions"]))
+    return Quote(**plain, positions=tuple(answer["positions"]), variants=dict(answer.get("variants", {})))
 
 
 def read_new_key(answer: Any) -> NewKey:
@@ -195,6 +197,8 @@ class Quote:
         remaining: one number, the fewest releases left to any of the entities before this query; None where nothing
             limits them.
         positions: which of the entities do not allow it, as indices.
+        variants: `used`, the most that any of the entities was asked about in, and `allowed`, None for any number;
+            empty if the gateway is an older one.
     """
 
     allowed: bool
@@ -203,6 +207,7 @@ class Quote:
     limit: dict[str, float]
     remaining: int | None
     positions: tuple[int, ...]
+    variants: dict[str, int | None] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)

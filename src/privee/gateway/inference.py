@@ -15,7 +15,15 @@ from privee.defenses import Defense, Repeatable
 from privee.gateway.channel.party_channel import PartyChannel
 from privee.gateway.coordinator_model import CoordinatorModel
 from privee.gateway.ledger.group_commit import GroupCommit
-from privee.gateway.ledger.ledger import ChargeQuote, ChargeRequest, Ledger, Price, Receipt, RefusedError
+from privee.gateway.ledger.ledger import (
+    ChargeQuote,
+    ChargeRequest,
+    Ledger,
+    OverVariantsError,
+    Price,
+    Receipt,
+    RefusedError,
+)
 from privee.scores.forms import Floats
 
 MOST_SPENT = 10_000
@@ -57,7 +65,7 @@ class Inference:
         """Release, once the ledger has it on disk.
 
         Raises:
-            RefusedError: some entity has given away all it may; nothing was counted.
+            RefusedError: some entity has given away all it may, or this is a variant too many; nothing was counted.
             PartyError: a party failed; nothing was counted.
             PriveeError: the defense could not handle these scores; that was counted.
         """
@@ -66,7 +74,8 @@ class Inference:
             await self._refuse_early(self.counter, ChargeRequest(query.entities, self.price, key_id, release_id))
         embeddings = await self.channel.embeddings(query.entities, query.columns)
         scores = self.model.scores(embeddings)
-        ask = ChargeRequest(query.entities, self.price, key_id, release_id)
+        pinned = None if self.counter is None else questions(self.model, embeddings)
+        ask = ChargeRequest(query.entities, self.price, key_id, release_id, questions=pinned)
         try:
             release = await self._release(scores, query)
         except Exception:
@@ -103,6 +112,8 @@ class Inference:
         return not self.repeatable and (len(entities) > 1 or not self._spent.isdisjoint((entities[0], key_id)))
 
     def _remember(self, refusal: RefusedError, entities: Sequence[str], key_id: str) -> None:
+        if isinstance(refusal, OverVariantsError):
+            return  # what was asked before is still answered
         if len(self._spent) >= MOST_SPENT:
             self._spent.clear()
         self._spent.update([entities[place] for place in refusal.positions] or [key_id])
@@ -139,3 +150,13 @@ class Inference:
         parts = [[row.tobytes() for row in embeddings[party]] for party in self.model.parties]
         given = [row.tobytes() for row in release]
         return [ledger.fingerprint(about, *row) for row in zip(asked, *parts, given, strict=True)]
+
+
+def questions(model: CoordinatorModel, embeddings: Mapping[str, NDArray[np.float32]]) -> list[bytes]:
+    """What the active party put in for each entity, as it entered this version of the model; -0 counts as 0.
+
+    The embedding and not its columns: those that it has stored count like those that came with the request.
+    """
+    rows = embeddings[model.parties[0]] + np.float32(0)
+    version = model.version.encode()
+    return [version + row.tobytes() for row in rows]

@@ -146,6 +146,7 @@ class Service:
             "proven": guarantee.proven,
             "repeatable": self.settings.repeatable,
             "counted": self.settings.counted,
+            **({"variants": self.settings.variants} if self.settings.counted and self.settings.variants else {}),
             "classes": json.dumps(self.model.classes, ensure_ascii=False),
             **({} if worth is None else {"utility": json.dumps(worth.in_brief())}),
         }
@@ -154,7 +155,9 @@ class Service:
 
     def totals(self) -> dict[str, Any]:
         """Counts so far, and what each entity is allowed."""
-        return dataclasses.asdict(self.ledger.totals()) | {"limits": self.ledger.limits.as_dict()}
+        limits = self.ledger.limits
+        allowed = limits.as_dict() | ({} if limits.variants is None else {"variants": limits.variants})
+        return dataclasses.asdict(self.ledger.totals()) | {"limits": allowed}
 
     def spending(self, entity: str) -> dict[str, Any]:
         """What one entity has given away."""
@@ -192,5 +195,6 @@ def open_service(settings: GatewaySettings) -> Service:
         raise SettingError(f"this model has no party {strange[0]!r}; its parties are {', '.join(model.parties)}")
     audit = None if settings.audit is None else read_audit(settings.audit)
     key = read_key(settings.ledger_key)
-    limits = limits_for(settings.defense, len(model.classes), window=settings.window, **settings.budget)
+    given = {"window": settings.window, "variants": settings.variants, **settings.budget}
+    limits = limits_for(settings.defense, len(model.classes), **given)
     return Service(settings, model, Ledger.open(settings.ledger_url, key, limits=limits), key, audit)

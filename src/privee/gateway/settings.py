@@ -39,6 +39,8 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
         repeatable: keyed draws: an identical query is answered identically and not charged.
         counted: False answers without counting; for experiments alone.
         window: seconds after which an entity's count starts anew; None: never.
+        variants: how many different questions there may be about one entity, ever: other columns of the active
+            party's are another; None: any number.
         deadline: seconds for the parties to answer, retries included.
         host, port: where to listen; port 0 picks a free one.
         tls: serve HTTPS with the coordinator's certificate; None: wherever the address is not loopback.
@@ -58,6 +60,7 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
     repeatable: bool = False
     counted: bool = True
     window: int | None = None
+    variants: int | None = 1
     deadline: float = 2.0
     host: str = "127.0.0.1"
     port: int = 8080
@@ -73,6 +76,8 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
         if self.max_body < 1024 or not 1 <= self.max_entities <= MAX_ENTITIES:
             raise SettingError(f"a request must be allowed 1024 bytes at least, and 1 to {MAX_ENTITIES} entities")
         check_rate(self.unknown)
+        if self.variants is not None and (type(self.variants) is not int or self.variants < 1):
+            raise SettingError("variants must be a whole number from 1 on, or None for any number")
         if not self.secured and not is_loopback(self.host):
             raise SettingError(
                 f"{self.host} is not a loopback address, and API keys must not travel in the clear: "

@@ -63,6 +63,7 @@ def test_it_prices_and_refuses_in_a_running_gateway(world):
             "limit": {"numbers": ALLOWED},
             "remaining": 2,
             "positions": [],
+            "variants": {"used": 0, "allowed": 1},
         }
         remaining = [infer(client, "17").json()["parameters"]["remaining"] for _ in range(2)]
         assert remaining == [1, 0]

@@ -11,7 +11,8 @@ from tests._support.marked_world import make_marked_world, start_party
 
 OTHERS = {
     "bare": ("--defense", "none", "--uncounted"),
-    "repeatable": ("--defense", "privee-u:rho=0.1", "--repeatable", "--releases", "2"),
+    "repeatable": ("--defense", "privee-u:rho=0.1", "--repeatable", "--releases", "2", "--variants", "none"),
+    "any variant": ("--defense", "privee-u:rho=0.1", "--releases", "3", "--variants", "none"),
     "epsilon": ("--defense", "ordered-dp:epsilon=0.5", "--epsilon", "1.6"),
 }
 

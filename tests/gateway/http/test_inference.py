@@ -67,7 +67,7 @@ def test_the_active_partys_own_columns_change_the_answer_but_not_whose_count_it_
         varied = client.post(INFER, json={"inputs": [*tensors, columns]})
         assert varied.status_code == 200, varied.text
         assert np.abs(values(varied) - stored).max() > 1e-3
-    with world.client() as client:
+    with other(world, "any variant") as client:
         for count in range(3):
             answer = client.post(
                 INFER, json={"inputs": [*body("202")["inputs"], columns | {"data": [count / 4] * width}]}
@@ -81,6 +81,12 @@ def test_the_active_partys_own_columns_change_the_answer_but_not_whose_count_it_
 
 
 # What is counted
+
+
+def test_a_gateway_that_counts_nothing_says_so_when_it_starts(world):
+    said = {name: (world.world.folder / f"{name}.log").read_text().splitlines()[0] for name in ("bare", "epsilon")}
+    assert said["bare"].endswith("; nothing is counted: no limit holds, and no variant is refused")
+    assert "counted" not in said["epsilon"]
 
 
 def test_refusal_says_what_was_spent_and_asked(consumer):

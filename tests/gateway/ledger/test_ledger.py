@@ -225,6 +225,7 @@ def test_what_auditors_read(url, open_ledger):
         "refusals": 2,
         "charged": 6,
         "released_entities": 6,
+        "refused_variants": 0,
     }
     assert open_ledger(url, Limits()).near_limit(3) == []
 

@@ -281,9 +281,10 @@ def test_a_ledger_without_a_mark_opens_after_an_upgrade(tmp_path, open_ledger):
     ledger.close()
     engine = connect(url)
     with engine.begin() as connection:  # as version 0001 made it
-        for table in ("tally", "quotas", "key_entities"):
+        for table in ("tally", "quotas", "key_entities", "questions"):
             connection.execute(sa.text(f"DROP TABLE IF EXISTS {table}"))
         connection.execute(sa.text("DROP INDEX releases_by_key"))
+        connection.execute(sa.text("ALTER TABLE spending DROP COLUMN variants"))
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '0001'"))
     engine.dispose()
     os.unlink(tmp_path / "l.db-mark")

@@ -16,7 +16,8 @@ from tests._support.ledger_cases import KEY, ONE, Time, allow, ask, output, rele
 ENTITIES = "abc"
 PRICES = (ONE, Price(1, 300), Price(0, 700))
 RELEASES, EPSILON = 6, 2000
-LIMITS = allow(RELEASES, EPSILON, window=100)
+VARIANTS = 2
+LIMITS = allow(RELEASES, EPSILON, window=100, variants=VARIANTS)
 STEPS = st.lists(
     st.one_of(
         st.lists(
@@ -24,6 +25,7 @@ STEPS = st.lists(
                 st.lists(st.sampled_from(ENTITIES), max_size=4),
                 st.sampled_from(PRICES),
                 st.one_of(st.none(), st.lists(st.sampled_from("xy"), min_size=4, max_size=4)),
+                st.one_of(st.none(), st.lists(st.sampled_from("pqrs"), min_size=4, max_size=4)),
             ),
             min_size=1,
             max_size=4,
@@ -39,13 +41,13 @@ class Model:
     """The ledger in plain Python: asks one after the other, on a dictionary."""
 
     def __init__(self) -> None:
-        self.spent, self.answered, self.now = {}, set(), 0
+        self.spent, self.answered, self.asked, self.now = {}, set(), {}, 0
 
     def counts(self, entity):
         started, *counts = self.spent.get(entity, (self.now, 0, 0))
         return [self.now, 0, 0] if self.now - started >= LIMITS.window else [started, *counts]
 
-    def charge(self, entities, price, marks):
+    def charge(self, entities, price, marks, questions):
         pairs = None if marks is None else dict.fromkeys(zip(entities, marks, strict=False))
         paying = (
             entities
@@ -55,8 +57,14 @@ class Model:
         after = {entity: self.counts(entity) for entity in paying}
         for entity in paying:
             after[entity] = [after[entity][0], after[entity][1] + price.releases, after[entity][2] + price.epsilon]
+        asked = {entity: self.asked.get(entity, set()) for entity in entities}
+        for entity, question in zip(entities, questions or (), strict=False):
+            asked[entity] = asked[entity] | {question}
         if any(count > RELEASES or epsilon > EPSILON for _, count, epsilon in after.values()):
             return None
+        if any(len(known) > VARIANTS for known in asked.values()):
+            return None
+        self.asked |= asked
         self.spent |= after
         self.answered |= set(pairs or ())
         return len(paying)
@@ -78,13 +86,18 @@ def test_random_asks_do_what_a_plain_model_does(database, tmp_path, request):
                 time.elapsed += step
                 model.now = ledger.now() - started
             elif isinstance(step, str):
-                if step in model.spent:
+                if step in model.spent or model.asked.get(step):
                     ledger.reset(f"{example} {step}", reason="test", actor="test")
-                    model.spent[step] = (model.now, 0, 0)
+                    model.spent[step], model.asked[step] = (model.now, 0, 0), set()
             else:
                 group = [
-                    ask(*(f"{example} {one}" for one in who), price=price, marks=marks and "".join(marks[: len(who)]))
-                    for who, price, marks in step
+                    ask(
+                        *(f"{example} {one}" for one in who),
+                        price=price,
+                        marks=marks and "".join(marks[: len(who)]),
+                        asked=asked and "".join(asked[: len(who)]),
+                    )
+                    for who, price, marks, asked in step
                 ]
                 outcomes = ledger.charge_many(group)
                 expected = [model.charge(*one) for one in step]
@@ -94,6 +107,7 @@ def test_random_asks_do_what_a_plain_model_does(database, tmp_path, request):
         for entity in ENTITIES:
             spent = ledger.spent(f"{example} {entity}").spent
             assert [spent["releases"], round(spent["epsilon"] * UNIT)] == model.counts(entity)[1:]
+            assert ledger.spent(f"{example} {entity}").variants == len(model.asked.get(entity, ()))
 
     with Ledger.open(url, KEY, limits=LIMITS, clock=time.clock()) as ledger:
         check()

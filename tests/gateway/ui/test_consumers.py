@@ -118,7 +118,7 @@ def test_one_entity_by_its_tag_and_to_whom_it_gave(local):
         page = client.get("/ui").text
         assert f'href="/ui?entity={tags["17"]}#entities"' in page
         shown = text_of(client.get(f"/ui?entity={tags['17']}").text)
-        assert f"{tags['17']} 2 of 2 releases 100 %" in shown
+        assert f"{tags['17']} 2 of 2 releases 0 of 1 100 %" in shown
         assert tags["42"] not in shown
         assert "Consumer Releases Last release known 2 20" in shown
         shown = text_of(client.get(f"/ui?entity={tags['42']}").text)

@@ -47,14 +47,14 @@ def test_the_page_counts_what_the_ledger_counts(local):
         assert "3 requests in the last 24 hours: 2 answered with 3 releases, 1 refused." in shown
         assert "The 2 of 2 entities that have used up most" in shown
         near = [local.service.ledger.spent(entity).tag for entity in ("17", "42")]
-        assert f"{near[0]} 2 of 2 releases 100 % {near[1]} 1 of 2 releases 50 %" in shown
+        assert f"{near[0]} 2 of 2 releases 1 of 1 100 % {near[1]} 1 of 2 releases 1 of 1 50 %" in shown
         assert 'class="share-bar bad"' in page
         assert re.search(r'class="up" x="23.12" width="0.76" y="2.00" height="64.00"', page)
         assert re.search(r'class="down" x="23.12" width="0.76" y="66.00" height="32.00"', page)
 
         one = text_of(client.post("/ui/entity", data={"entity": "17"}).text)
         assert "Used up: the next request about this entity is refused." in one
-        assert f"Tag {near[0]} Given 2 of 2 releases Share of the limit 100 % Ever 2 releases" in one
+        assert f"Tag {near[0]} Given 2 of 2 releases Variants 1 of 1 Share of the limit 100 % Ever 2 releases" in one
         assert "This entity may give 1 more release." in text_of(client.post("/ui/entity", data={"entity": "42"}).text)
         strange = text_of(client.post("/ui/entity", data={"entity": "nobody"}).text)
         assert "Nothing was ever released about an entity with this id." in strange

@@ -126,7 +126,8 @@ async def infer(request: Request, model: ModelName, body: InferRequest, key: Key
 async def price(request: Request, model: ModelName, body: InferRequest, key: Key) -> dict[str, Any]:
     """What this request would cost and whether it would be answered; costs nothing itself.
 
-    With repeatable draws a query that was answered before costs nothing, which is known only when it is asked.
+    With repeatable draws a query that was answered before costs nothing, which is known only when it is asked; and only
+    then it is known whether the active party's columns are another variant.
     """
     service = service_for(request, model)
     allow(key, "consumer", "auditor")
@@ -136,4 +137,6 @@ async def price(request: Request, model: ModelName, body: InferRequest, key: Key
     query = read_query(body, max_entities=service.settings.max_entities)
     quote = await service.inference.quote(query.entities, key.id)
     found = {name: getattr(quote, name) for name in ("allowed", "asked", "spent", "remaining", "positions")}
-    return found | {"limit": service.ledger.limits.as_dict()}
+    limits = service.ledger.limits
+    variants = {"used": quote.variants, "allowed": limits.variants}
+    return found | {"limit": limits.as_dict(), "variants": variants}

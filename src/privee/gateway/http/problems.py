@@ -31,7 +31,10 @@ DOCUMENTED: dict[int | str, dict[str, Any]] = {
     405: {"model": Problem, "description": "This address takes another method."},
     408: {"model": Problem, "description": "The request's body did not arrive in time."},
     413: {"model": Problem, "description": "The request is too large."},
-    429: {"model": Refusal, "description": "The ledger, the key's quota or its rate limit refuses."},
+    429: {
+        "model": Refusal,
+        "description": "What an entity may give, its variants, the key's quota or its rate limit refuses.",
+    },
     502: {"model": Problem, "description": "A party does not serve this model."},
     503: {"model": Problem, "description": "A party or the ledger cannot be reached; nothing was released."},
     504: {"model": Problem, "description": "A party did not answer in time; nothing was released."},

@@ -125,8 +125,15 @@ class Refusal(Problem):
     refused: dict[str, Any] | None = None
 
 
+class VariantsAnswer(BaseModel):
+    """Of the entity that was asked about in most variants: how many, and how many are allowed; None is any number."""
+
+    used: int
+    allowed: int | None
+
+
 class PriceAnswer(BaseModel):
-    """What a query would cost now."""
+    """What a query would cost now. Whether it is another variant shows when it is asked."""
 
     allowed: bool
     asked: dict[str, float]
@@ -134,6 +141,7 @@ class PriceAnswer(BaseModel):
     limit: dict[str, float]
     remaining: int | None
     positions: list[int]
+    variants: VariantsAnswer
 
 
 def read_query(request: InferRequest, *, max_entities: int) -> Query:

@@ -186,7 +186,9 @@ def make_app(service: Service) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await service.start()
-        log("started", model=service.model.name, defense=service.settings.defense.spec)
+        settings = service.settings
+        variants = settings.variants if settings.counted else None
+        log("started", model=service.model.name, defense=settings.defense.spec, variants=variants)
         yield
         await service.close()
         log("stopped")

@@ -16,9 +16,13 @@ from privee.gateway.ledger.limits import Limits
 CHUNK = 500
 _SUMS = Price._fields
 _LIFETIME = ("releases", "epsilon")
-_COLUMNS = ("entity", *_SUMS, "window_started", *(f"lifetime_{name}" for name in _LIFETIME))
+_COLUMNS = ("entity", *_SUMS, "window_started", *(f"lifetime_{name}" for name in _LIFETIME), "variants")
+
+_CLAIMED = {"answered": "fingerprint", "questions": "question"}
+_NONE: Mapping[bytes, int] = {}
 
 Spent = dict[bytes, Price]
+Pair = tuple[bytes, bytes]
 
 
 class Counting:
@@ -36,38 +40,52 @@ class Counting:
         self._charge = functools.cache(lambda rows: f"{insert}{', '.join([f'({marks})'] * rows)} {update}")
         self.record_statement = f"INSERT INTO releases VALUES ({', '.join([mark] * 6)})"  # noqa: S608
 
-    def charge(self, cursor: Any, costs: Mapping[bytes, Price], now: int) -> Spent:
-        """Add to what each entity has spent; those for whom it would be too much are missing in the answer."""
+    def charge(self, cursor: Any, costs: Mapping[bytes, Price], now: int, new: Mapping[bytes, int] = _NONE) -> Spent:
+        """Add to what each entity has spent; those for whom it would be too much are missing in the answer.
+
+        Args:
+            cursor: in its transaction.
+            costs: by entity.
+            now: the ledger's time.
+            new: variants that each entity was not asked about yet.
+        """
         found: Spent = {}
-        rows = [(entity, *costs[entity], now, *costs[entity][:2]) for entity in sorted(costs)]  # in order: no deadlock
+        order = sorted(costs)  # no deadlock
+        rows = [(entity, *costs[entity], now, *costs[entity][:2], new.get(entity, 0)) for entity in order]
         for chunk in chunks(rows):
             cursor.execute(self._charge(len(chunk)), [value for row in chunk for value in row])
             found.update((bytes(entity), Price(*sums)) for entity, *sums in cursor.fetchall())
         return found
 
-    def claim(self, cursor: Any, pairs: Collection[tuple[bytes, bytes]]) -> set[tuple[bytes, bytes]]:
-        """Remember (entity, fingerprint) as answered; gives back those that were not yet."""
-        found: set[tuple[bytes, bytes]] = set()
+    def claim(self, cursor: Any, table: str, pairs: Collection[Pair]) -> set[Pair]:
+        """Remember pairs of an entity and what it was asked or answered; gives back those that were not there yet."""
+        found: set[Pair] = set()
+        name = _CLAIMED[table]
         for chunk in chunks(sorted(pairs)):
             values = ", ".join([f"({self.mark}, {self.mark})"] * len(chunk))
-            insert = f"INSERT INTO answered VALUES {values}"  # noqa: S608
+            insert = f"INSERT INTO {table} VALUES {values}"  # noqa: S608
             cursor.execute(
-                f"{insert} ON CONFLICT DO NOTHING RETURNING entity, fingerprint",
-                [value for pair in chunk for value in pair],
+                f"{insert} ON CONFLICT DO NOTHING RETURNING entity, {name}", [value for pair in chunk for value in pair]
             )
-            found.update((bytes(entity), bytes(fingerprint)) for entity, fingerprint in cursor.fetchall())
+            found.update((bytes(entity), bytes(claimed)) for entity, claimed in cursor.fetchall())
         return found
 
     def spent(self, cursor: Any, entities: Collection[bytes], now: int) -> Spent:
         """What each entity has spent, without those that have spent nothing."""
+        return self.look(cursor, entities, now)[0]
+
+    def look(self, cursor: Any, entities: Collection[bytes], now: int) -> tuple[Spent, dict[bytes, int]]:
+        """The same, and how many variants each was asked about."""
         found: Spent = {}
+        variants: dict[bytes, int] = {}
         for chunk in chunks(list(entities)):
             marks = ", ".join([self.mark] * len(chunk))
-            columns = ", ".join(_COLUMNS[:6])
+            columns = ", ".join((*_COLUMNS[:6], "variants"))
             cursor.execute(f"SELECT {columns} FROM spending WHERE entity IN ({marks})", chunk)  # noqa: S608
-            for entity, *sums, started in cursor.fetchall():
+            for entity, *sums, started, asked in cursor.fetchall():
                 found[bytes(entity)] = NOTHING if is_over(self.limits, started, now) else Price(*sums)
-        return found
+                variants[bytes(entity)] = asked
+        return found, variants
 
     def windows(self, cursor: Any, entities: Collection[bytes]) -> dict[bytes, int]:
         """When the windows of entities that were charged started."""
@@ -106,6 +124,7 @@ def _update(limits: Limits) -> str:
     sets = [f"{name} = {value}" for name, value in new.items()]
     sets += [f"window_started = CASE WHEN {over} THEN excluded.window_started ELSE spending.window_started END"]
     sets += [f"lifetime_{name} = {_sum(f'lifetime_{name}')}" for name in _LIFETIME]
+    sets += ["variants = spending.variants + excluded.variants"]  # whatever the window
     answer = ", ".join(_COLUMNS[:5])
     return f"ON CONFLICT (entity) DO UPDATE SET {', '.join(sets)} WHERE {_fits(limits, new)} RETURNING {answer}"
 
@@ -116,8 +135,12 @@ def _sum(name: str) -> str:
 
 
 def _fits(limits: Limits, new: Mapping[str, str]) -> str:
-    """The comparisons of `limits.fits`, as the policies write them."""
-    return " AND ".join(f"({policy.condition(new)})" for policy in limits.policies) or "TRUE"
+    """The comparisons of `limits.fits`, as the policies write them; what was asked before needs no variant."""
+    conditions = [f"({policy.condition(new)})" for policy in limits.policies]
+    if limits.variants is not None:
+        total = "spending.variants + excluded.variants"
+        conditions.append(f"(excluded.variants = 0 OR {total} <= {limits.variants})")
+    return " AND ".join(conditions) or "TRUE"
 
 
 def chunks(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:

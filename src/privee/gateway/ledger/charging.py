@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from privee.gateway.budget.price import NOTHING, Price
+from privee.gateway.budget.price import NOTHING
 from privee.gateway.ledger import quota_use
-from privee.gateway.ledger.charge_sql import Counting, Spent, costs_of, summed
-from privee.gateway.ledger.limits import Limits, fits, remaining
+from privee.gateway.ledger.charge_sql import Counting, Spent, summed
+from privee.gateway.ledger.limits import Limits, fits
 from privee.gateway.ledger.quota_use import Overrun, Use
-from privee.gateway.ledger.requests import ChargeQuote, ChargeRequest, OverQuotaError, Receipt, RefusedError
-
-
-class Known(NamedTuple):
-    """An ask whose entities are hashed."""
-
-    ask: ChargeRequest
-    entities: list[bytes]
+from privee.gateway.ledger.quoting import Known, Variants, least_remaining, over_budget, over_quota, over_variants
+from privee.gateway.ledger.requests import Receipt, RefusedError
 
 
 class DoesNotFitError(Exception):
-    """These entities cannot bear what was asked of them together, or these keys' quotas do not cover it."""
+    """These entities cannot bear what was asked of them together, or these keys' quotas do not cover it.
 
-    def __init__(self, entities: set[bytes], overruns: Mapping[str, Overrun] | None = None) -> None:
-        self.entities, self.overruns = entities, overruns or {}
+    Attributes:
+        entities: all of them.
+        overruns: by key.
+        variants: of those entities that could bear it, were it not another variant.
+    """
+
+    def __init__(
+        self,
+        entities: set[bytes],
+        overruns: Mapping[str, Overrun] | None = None,
+        variants: Mapping[bytes, Variants] | None = None,
+    ) -> None:
+        self.entities, self.overruns, self.variants = entities, overruns or {}, variants or {}
 
     def blames(self, known: Known) -> bool:
         """Whether this ask is part of it."""
@@ -37,18 +43,21 @@ def charge_all(cursor: Any, counting: Counting, asks: Sequence[Known], now: int)
     Raises:
         DoesNotFitError: not all of them fit together; the caller must undo everything.
     """
-    charged = _charged(cursor, counting, asks)
+    charged, new = _charged(cursor, counting, asks), _new_variants(cursor, counting, asks)
     costs = summed((known.ask.price, entities) for known, entities in zip(asks, charged, strict=True))
-    spent = counting.charge(cursor, costs, now)
-    too_much = costs.keys() - spent.keys() | _beyond(counting.limits, costs)
+    costs |= dict.fromkeys(new.keys() - costs.keys(), NOTHING)  # free, and still a variant
+    spent = counting.charge(cursor, costs, now, new)
+    too_much = costs.keys() - spent.keys() | _beyond(counting.limits, costs, new)
     if too_much:
-        raise DoesNotFitError(too_much)
+        before, asked = counting.look(cursor, too_much - spent.keys(), now)  # those in `spent` had nothing before
+        could = {one for one in too_much if fits(counting.limits, before.get(one, NOTHING).plus(costs[one]))}
+        raise DoesNotFitError(too_much, variants={one: Variants(new[one], asked.get(one, 0)) for one in could})
     _use_quotas(cursor, counting, asks, charged, now)
     free = {entity for known in asks for entity in known.entities} - spent.keys()
     if free:
         spent |= counting.spent(cursor, free, now)
     counts = [len(entities) for entities in charged]
-    _record(cursor, counting, asks, counts, "released", now)
+    _record(cursor, counting, ((known, count, "released") for known, count in zip(asks, counts, strict=True)), now)
     return [
         Receipt(known.ask.release_id, count, least_remaining(counting.limits, spent, known))
         for known, count in zip(asks, counts, strict=True)
@@ -59,66 +68,44 @@ def refuse_all(
     cursor: Any, counting: Counting, asks: Sequence[tuple[Known, DoesNotFitError]], now: int
 ) -> list[RefusedError]:
     """Record asks that were refused, and why."""
-    record_refused(cursor, counting, [known for known, _ in asks], now)
     spent = counting.spent(cursor, {entity for _, why in asks for entity in why.entities}, now)
-    return [
-        over_quota(known, why.overruns[known.ask.key_id])
-        if known.ask.key_id in why.overruns
-        else _refusal(counting.limits, spent, known, why.entities)
-        for known, why in asks
-    ]
+    refusals = [_refusal(counting.limits, spent, known, why) for known, why in asks]
+    rows = ((known, 0, refusal.outcome) for (known, _), refusal in zip(asks, refusals, strict=True))
+    _record(cursor, counting, rows, now)
+    return refusals
 
 
-def record_refused(cursor: Any, counting: Counting, asks: Sequence[Known], now: int) -> None:
+def record_refused(cursor: Any, counting: Counting, known: Known, refusal: RefusedError, now: int) -> None:
     """Write down that nothing was released."""
-    _record(cursor, counting, asks, [0] * len(asks), "refused", now)
+    _record(cursor, counting, [(known, 0, refusal.outcome)], now)
 
 
-def over_quota(known: Known, overrun: Overrun) -> OverQuotaError:
-    """What to answer to an ask that a quota does not cover."""
-    positions = [place for place, entity in enumerate(known.entities) if entity in overrun.entities]
-    sides = {"asked": overrun.asked, "spent": overrun.used, "limit": overrun.limit, "positions": positions}
-    return OverQuotaError(overrun.quota, overrun.allowed, retry_after=overrun.retry_after, **sides)
-
-
-def read_overrun(cursor: Any, counting: Counting, known: Known, now: int) -> Overrun | None:
-    """Whether the key's quotas would cover an ask that is charged for all its entities."""
-    use = Use([(known.ask.price, known.entities)])
-    usage = quota_use.read(cursor, counting, known.ask.key_id, use, now)
-    return quota_use.judge(usage, counting.limits, use, now) if usage else None
-
-
-def quote(limits: Limits, spent: Spent, known: Known, overrun: Overrun | None = None) -> ChargeQuote:
-    """What an ask would come to."""
-    costs = costs_of(known.ask.price, known.entities)
-    sides = {entity: (spent.get(entity, NOTHING), cost) for entity, cost in costs.items()}
-    wrong = {side for side in set(sides.values()) if not fits(limits, side[0].plus(side[1]))}  # few differ
-    over = {entity for entity, side in sides.items() if side in wrong} if wrong else set()
-    quota = over_quota(known, overrun) if overrun else None
-    refusal = _refusal(limits, spent, known, over) if over else quota
-    positions = refusal.positions if refusal else ()
-    asked, before = (refusal.asked, refusal.spent) if refusal and over else _worst(limits, spent, costs)
-    return ChargeQuote(refusal is None, asked, before, least_remaining(limits, spent, known), positions, refusal)
-
-
-def least_remaining(limits: Limits, spent: Spent, known: Known) -> int | None:
-    """Releases that every entity of the ask can still bear: what one with the highest of all their sums could."""
-    if not known.entities or not limits.policies:
-        return None
-    sums = {spent.get(entity, NOTHING) for entity in known.entities}
-    return remaining(limits, Price(*map(max, zip(*sums, strict=True))), known.ask.price)
+def _refusal(limits: Limits, spent: Spent, known: Known, why: DoesNotFitError) -> RefusedError:
+    """Of several reasons the first of: what the entities may give, their variants, the key's quotas."""
+    if known.ask.key_id in why.overruns:
+        return over_quota(known, why.overruns[known.ask.key_id])
+    over = why.entities - why.variants.keys()
+    return over_budget(limits, spent, known, over) if over else over_variants(limits, known, why.variants)
 
 
 def _charged(cursor: Any, counting: Counting, asks: Sequence[Known]) -> list[list[bytes]]:
     """The entities that each ask is charged for: all, or with fingerprints those not answered before."""
-    pairs = [list(zip(entities, ask.fingerprints or (), strict=ask.fingerprints is not None)) for ask, entities in asks]
-    new = counting.claim(cursor, {pair for of_ask in pairs for pair in of_ask})
+    pairs = [
+        list(zip(entities, ask.fingerprints or (), strict=ask.fingerprints is not None)) for ask, entities, _ in asks
+    ]
+    new = counting.claim(cursor, "answered", {pair for of_ask in pairs for pair in of_ask})
     charged = []
-    for (ask, entities), of_ask in zip(asks, pairs, strict=True):
+    for (ask, entities, _), of_ask in zip(asks, pairs, strict=True):
         first = [pair for pair in dict.fromkeys(of_ask) if pair in new]
         new.difference_update(first)
         charged.append(entities if ask.fingerprints is None else [entity for entity, _ in first])
     return charged
+
+
+def _new_variants(cursor: Any, counting: Counting, asks: Sequence[Known]) -> Counter[bytes]:
+    """Pin what is asked; tells how many of each entity's questions are new."""
+    pairs = {pair for known in asks if known.questions for pair in zip(known.entities, known.questions, strict=True)}
+    return Counter(entity for entity, _ in counting.claim(cursor, "questions", pairs))
 
 
 def _use_quotas(cursor: Any, counting: Counting, asks: Sequence[Known], charged: list[list[bytes]], now: int) -> None:
@@ -138,29 +125,17 @@ def _use_quotas(cursor: Any, counting: Counting, asks: Sequence[Known], charged:
         quota_use.count_entities(cursor, counting, one, uses[one.key_id], now)
 
 
-def _beyond(limits: Limits, costs: Spent) -> set[bytes]:
+def _beyond(limits: Limits, costs: Spent, new: Mapping[bytes, int]) -> set[bytes]:
     """Entities asked for more than anybody may give; the statement would take it from one that is new."""
     wrong = {cost for cost in set(costs.values()) if not fits(limits, cost)}
-    return {entity for entity, cost in costs.items() if cost in wrong} if wrong else set()
+    over = {entity for entity, cost in costs.items() if cost in wrong} if wrong else set()
+    return over if limits.variants is None else over | {one for one, count in new.items() if count > limits.variants}
 
 
-def _refusal(limits: Limits, spent: Spent, known: Known, over: set[bytes]) -> RefusedError:
-    costs = {entity: cost for entity, cost in costs_of(known.ask.price, known.entities).items() if entity in over}
-    asked, before = _worst(limits, spent, costs)
-    positions = [place for place, entity in enumerate(known.entities) if entity in over]
-    return RefusedError(asked=asked, spent=before, limit=limits.as_dict(), positions=positions)
-
-
-def _worst(limits: Limits, spent: Spent, costs: Spent) -> tuple[dict[str, float], dict[str, float]]:
-    """What is asked of the entity that has spent most, and what it has spent."""
-    sides = {(cost, spent.get(entity, NOTHING)) for entity, cost in costs.items()}
-    asked, before = max(sides, key=lambda side: (limits.share(side[1]), *side), default=(NOTHING, NOTHING))
-    return limits.show(asked), limits.show(before)
-
-
-def _record(cursor: Any, counting: Counting, asks: Sequence[Known], counts: list[int], outcome: str, now: int) -> None:
+def _record(cursor: Any, counting: Counting, asks: Iterable[tuple[Known, int, str]], now: int) -> None:
+    """Each ask with what it was charged for and its outcome."""
     rows = [
         (known.ask.release_id, now, known.ask.key_id, len(known.entities), count, outcome)
-        for known, count in zip(asks, counts, strict=True)
+        for known, count, outcome in asks
     ]
     cursor.executemany(counting.record_statement, rows)

@@ -13,23 +13,23 @@ from privee.errors import PriveeError
 from privee.gateway.budget.price import Price
 from privee.gateway.ledger import losses, opening, resets, views
 from privee.gateway.ledger.charge_sql import Counting
-from privee.gateway.ledger.charging import (
-    DoesNotFitError,
-    Known,
-    charge_all,
-    quote,
-    read_overrun,
-    record_refused,
-    refuse_all,
-)
+from privee.gateway.ledger.charging import DoesNotFitError, charge_all, record_refused, refuse_all
 from privee.gateway.ledger.clock import MonotonicClock
 from privee.gateway.ledger.connections import Connections
 from privee.gateway.ledger.database import LedgerUnavailableError, clear_errors, is_sqlite
 from privee.gateway.ledger.limits import Limits
 from privee.gateway.ledger.losses import Guard
 from privee.gateway.ledger.mark import Tally
-from privee.gateway.ledger.requests import ChargeQuote, ChargeRequest, OverQuotaError, Receipt, RefusedError
-from privee.gateway.ledger.secrets import Subkeys, hash_entities, subkeys
+from privee.gateway.ledger.quoting import Known, quote, read_overrun
+from privee.gateway.ledger.requests import (
+    ChargeQuote,
+    ChargeRequest,
+    OverQuotaError,
+    OverVariantsError,
+    Receipt,
+    RefusedError,
+)
+from privee.gateway.ledger.secrets import Subkeys, hash_entities, hash_questions, subkeys
 
 __all__ = [
     "ChargeQuote",
@@ -38,6 +38,7 @@ __all__ = [
     "LedgerUnavailableError",
     "Limits",
     "OverQuotaError",
+    "OverVariantsError",
     "Price",
     "Receipt",
     "RefusedError",
@@ -123,9 +124,9 @@ class Ledger:
         known, now = self._know(ChargeRequest(entities, price, key_id or "-", "-")), self.now()
 
         def work(cursor: Any) -> ChargeQuote:
-            spent = self._counting.spent(cursor, set(known.entities), now)
+            spent, variants = self._counting.look(cursor, set(known.entities), now)
             overrun = read_overrun(cursor, self._counting, known, now) if key_id else None
-            return quote(self.limits, spent, known, overrun)
+            return quote(self.limits, spent, variants, known, overrun)
 
         return self._reading.run(work)
 
@@ -160,7 +161,7 @@ class Ledger:
         refusal = self.price(ask.entities, ask.price, ask.key_id).refusal
         if refusal is not None:
             known, now = self._know(ask), self.now()
-            self._writing.run(lambda cursor: record_refused(cursor, self._counting, [known], now))
+            self._writing.run(lambda cursor: record_refused(cursor, self._counting, known, refusal, now))
         return refusal
 
     @contextlib.contextmanager
@@ -239,7 +240,9 @@ class Ledger:
         self.close()
 
     def _know(self, ask: ChargeRequest) -> Known:
-        return Known(ask, hash_entities(self.keys.entities, ask.entities))
+        entities = hash_entities(self.keys.entities, ask.entities)
+        asked = ask.questions
+        return Known(ask, entities, None if asked is None else hash_questions(self.keys.questions, entities, asked))
 
     def _settle(self, asks: dict[int, Known], now: int) -> dict[int, Receipt | DoesNotFitError]:
         """All at once; if that does not fit, in two parts, so that a few that are refused cost the others little."""

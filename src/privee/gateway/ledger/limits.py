@@ -18,14 +18,17 @@ class Limits:
     Attributes:
         policies: what holds, all at once; none is no limit.
         window: seconds, from an entity's first release on, after which counting starts anew. None: never forgotten.
+        variants: how many different questions there may be about one entity, ever; None: any number. No window ends it.
     """
 
     policies: tuple[BudgetPolicy, ...] = ()
     window: int | None = None
+    variants: int | None = None
 
     def __post_init__(self) -> None:
-        if self.window is not None and (type(self.window) is not int or not 1 <= self.window < CAP):
-            raise SettingError("the limit on window must be a whole number from 1 on")
+        for name, value in (("window", self.window), ("variants", self.variants)):
+            if value is not None and (type(value) is not int or not 1 <= value < CAP):
+                raise SettingError(f"the limit on {name} must be a whole number from 1 on")
 
     def as_dict(self) -> dict[str, float]:
         """Plain numbers, of those that are set."""
@@ -42,7 +45,7 @@ class Limits:
 
     def part(self, share: int) -> Limits:
         """What is left of them for somebody with this share, in trillionths; rounded down."""
-        return Limits(tuple(policy.part(share) for policy in self.policies), self.window)
+        return Limits(tuple(policy.part(share) for policy in self.policies), self.window, self.variants)
 
 
 def fits(limits: Limits, total: Price) -> bool:
@@ -59,13 +62,16 @@ def remaining(limits: Limits, spent: Price, price: Price) -> int | None:
     return min((most for most in found if most is not None), default=None)
 
 
-def limits_for(defense: Defense, n_classes: int, *, window: int | None = None, **options: Any) -> Limits:
+def limits_for(
+    defense: Defense, n_classes: int, *, window: int | None = None, variants: int | None = None, **options: Any
+) -> Limits:
     """Limits for a defense.
 
     Args:
         defense: what makes the releases.
         n_classes: of the model.
         window: seconds after which counting starts anew.
+        variants: different questions about one entity, ever.
         options: of the budget policies, by name; see `privee gateway serve --help`.
 
     Example:
@@ -75,7 +81,7 @@ def limits_for(defense: Defense, n_classes: int, *, window: int | None = None, *
         >>> limits_for(OrderedDP(0.5), 10, epsilon=8, window=60).as_dict()
         {'epsilon': 8.0, 'window_seconds': 60}
     """
-    limits = Limits(wanted_policies(options, defense, n_classes), window)
+    limits = Limits(wanted_policies(options, defense, n_classes), window, variants)
     if not fits(limits, Price.of(defense, n_classes)):
         raise SettingError(f"these limits do not allow a single release with {defense.name}: make them wider")
     return limits

@@ -78,8 +78,11 @@ def accept(engine: sa.Engine, keys: Subkeys, *, reason: str, actor: str, now: in
 
 
 def _spend_all(connection: sa.Connection, now: int) -> int:
-    """Every entity that is known counts as spent, until it is reset or its window ends; tells how many."""
-    full = dict.fromkeys(Price._fields, CAP) | {"window_started": now}
+    """Every entity that is known counts as spent, until it is reset or its window ends; tells how many.
+
+    No window ends what was asked: until it is reset, no other variant is answered.
+    """
+    full = dict.fromkeys(Price._fields, CAP) | {"window_started": now, "variants": CAP}
     return connection.execute(sa.update(spending).values(full)).rowcount
 
 

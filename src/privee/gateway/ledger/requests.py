@@ -24,6 +24,8 @@ class ChargeRequest:
         release_id: made anew for every ask, at most 32 characters (such as `uuid4().hex`).
         fingerprints: for repeatable draws, 32 bytes for each entity, see `Ledger.fingerprint`: what an entity was
             charged for once is free from then on.
+        questions: for each entity what the active party put in, as bytes; the ledger keeps a keyed digest of each,
+            and how many different ones there were. None: nothing is known of it, and nothing pinned.
     """
 
     entities: Sequence[str]
@@ -31,6 +33,7 @@ class ChargeRequest:
     key_id: str
     release_id: str
     fingerprints: Sequence[bytes] | None = None
+    questions: Sequence[bytes] | None = None
 
     def __post_init__(self) -> None:
         _check_ids(self.entities)
@@ -39,6 +42,8 @@ class ChargeRequest:
         for what, text, longest in (("release id", self.release_id, RELEASE_ID), ("key id", self.key_id, KEY_ID)):
             if not (0 < len(text) <= longest and text.isascii() and text.isprintable()):
                 raise PriveeError(f"a {what} must have 1 to {longest} plain characters")
+        if self.questions is not None and len(self.questions) != len(self.entities):
+            raise PriveeError("there must be one question for each entity")
         if self.fingerprints is None:
             return
         if len(self.fingerprints) != len(self.entities) or any(len(one) != FINGERPRINT for one in self.fingerprints):
@@ -70,6 +75,8 @@ class RefusedError(PriveeError):
     """
 
     code = "ledger"
+    outcome = "refused"
+    """In the ledger's list of requests."""
     retry_after: int | None = None
 
     def __init__(
@@ -92,8 +99,25 @@ class RefusedError(PriveeError):
         return sides | {"positions": list(self.positions)}
 
     def _what(self) -> str:
-        count = f"{len(self.positions)} entit{'y' if len(self.positions) == 1 else 'ies'}"
-        return f"{count} would give away more than allowed"
+        return f"{self._entities()} would give away more than allowed"
+
+    def _entities(self) -> str:
+        return f"{len(self.positions)} entit{'y' if len(self.positions) == 1 else 'ies'}"
+
+
+class OverVariantsError(RefusedError):
+    """An ask about an entity with other columns of the active party's than before; nothing of it was charged.
+
+    Attributes:
+        asked, spent, limit: variants that are new, that were asked about before, and that are allowed in a lifetime.
+        positions: places in `entities` of all that have no variant left for it.
+    """
+
+    code = "variants"
+    outcome = "refused-variants"
+
+    def _what(self) -> str:
+        return f"{self._entities()} would be asked about in more variants of the active party's columns than allowed"
 
 
 class OverQuotaError(RefusedError):
@@ -138,6 +162,7 @@ class ChargeQuote:
         asked, spent, positions: as in `RefusedError`; if it fits, of the entity that has spent most, and no positions.
         remaining: releases at this price that every one of the entities can bear before this ask; None is no limit.
         refusal: what to answer if it does not fit.
+        variants: the most that any of the entities was asked about. Whether this is one more shows when it is asked.
     """
 
     allowed: bool
@@ -146,6 +171,7 @@ class ChargeQuote:
     remaining: int | None
     positions: tuple[int, ...]
     refusal: RefusedError | None
+    variants: int = 0
 
     def check(self) -> None:
         """Raises `RefusedError` if it does not fit."""

@@ -13,7 +13,7 @@ from privee.gateway.budget.price import Price
 from privee.gateway.ledger import audit_chain
 from privee.gateway.ledger.api_keys import check_id
 from privee.gateway.ledger.charge_sql import chunks
-from privee.gateway.ledger.schema import key_entities, spending
+from privee.gateway.ledger.schema import key_entities, questions, spending
 from privee.gateway.ledger.secrets import tag
 
 _ZEROS = dict.fromkeys(Price._fields, 0)
@@ -27,7 +27,7 @@ def reset(connection: sa.Connection, chain_key: bytes, entity: bytes, *, reason:
     if not rows:
         raise PriveeError("nothing was ever released for this entity, so there is nothing to reset")
     _clear(connection, [entity], now)
-    details = {name: rows[0][name] for name in ("window_started", *Price._fields)}
+    details = {name: rows[0][name] for name in ("window_started", *Price._fields, "variants")}
     entry: Mapping[str, Any] = {"subject": tag(entity), "reason": reason, "details": details}
     audit_chain.append(connection, chain_key, at=now, actor=actor, act="ledger.reset", **entry)
 
@@ -86,6 +86,9 @@ def charged_by(connection: sa.Connection, key_id: str, since: int) -> list[bytes
 
 
 def _locked(connection: sa.Connection, entities: Sequence[bytes]) -> list[sa.RowMapping]:
+    """Also their questions: a charge that found its own among them has ended, or looks again when they are gone."""
+    if connection.dialect.name == "postgresql":  # SQLite has one writer at a time
+        connection.execute(sa.text("LOCK TABLE questions IN SHARE ROW EXCLUSIVE MODE"))
     query = sa.select(spending).order_by(spending.c.entity).with_for_update()
     return [
         row
@@ -95,8 +98,9 @@ def _locked(connection: sa.Connection, entities: Sequence[bytes]) -> list[sa.Row
 
 
 def _clear(connection: sa.Connection, entities: Sequence[bytes], now: int) -> None:
-    """Keys start anew with them as well."""
+    """Keys start anew with them as well, and nothing is known any more of what was asked."""
     for chunk in chunks(entities):
         of_these = spending.c.entity.in_(chunk)
-        connection.execute(sa.update(spending).where(of_these).values(**_ZEROS, window_started=now))
+        connection.execute(sa.update(spending).where(of_these).values(**_ZEROS, window_started=now, variants=0))
+        connection.execute(sa.delete(questions).where(questions.c.entity.in_(chunk)))
         connection.execute(sa.update(key_entities).where(key_entities.c.entity.in_(chunk)).values(_ZEROS))

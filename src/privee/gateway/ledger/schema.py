@@ -35,6 +35,7 @@ spending = sa.Table(
     sa.Column("window_started", sa.BigInteger, nullable=False),
     sa.Column("lifetime_releases", sa.BigInteger, nullable=False),
     sa.Column("lifetime_epsilon", sa.BigInteger, nullable=False),
+    sa.Column("variants", sa.BigInteger, nullable=False, server_default="0"),
     comment="what an entity has given away; epsilon, drift and squares in trillionths",
     sqlite_with_rowid=False,  # one tree instead of two: a charge writes half as much
 )
@@ -45,6 +46,15 @@ answered = sa.Table(
     sa.Column("entity", sa.LargeBinary(32), primary_key=True),
     sa.Column("fingerprint", sa.LargeBinary(32), primary_key=True),
     comment="releases with repeatable draws that were charged already; the same one again costs nothing",
+    sqlite_with_rowid=False,
+)
+
+questions = sa.Table(
+    "questions",
+    metadata,
+    sa.Column("entity", sa.LargeBinary(32), primary_key=True),
+    sa.Column("question", sa.LargeBinary(32), primary_key=True),
+    comment="keyed digests of what the active party put in for an entity; spending.variants is how many differ",
     sqlite_with_rowid=False,
 )
 

@@ -26,6 +26,7 @@ class Subkeys:
         entities: hashes ids, see `entities`.
         chain: of the audit log, see `audit_chain`.
         fingerprints: of repeatable releases.
+        questions: digests of what the active party put in, see `hash_questions`.
         check: stored in the database to tell whether the key is the one it was made with.
         mark: of the file that shows whether counts were lost, see `mark`.
     """
@@ -33,6 +34,7 @@ class Subkeys:
     entities: bytes
     chain: bytes
     fingerprints: bytes
+    questions: bytes
     check: bytes
     mark: bytes
 
@@ -58,6 +60,11 @@ def hash_entities(key: bytes, entities: Sequence[str]) -> list[bytes]:
         return [hmac.digest(key, entity.encode(), "sha256") for entity in entities]
     except UnicodeEncodeError:
         raise PriveeError("an entity's id must be text that can be written as UTF-8") from None
+
+
+def hash_questions(key: bytes, entities: Sequence[bytes], questions: Sequence[bytes]) -> list[bytes]:
+    """HMAC-SHA256 of each question with its entity's hash: equal columns of two entities do not show."""
+    return [hmac.digest(key, entity + question, "sha256") for entity, question in zip(entities, questions, strict=True)]
 
 
 def tag(entity: bytes) -> str:

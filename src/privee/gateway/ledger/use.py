@@ -15,10 +15,12 @@ import sqlalchemy as sa
 
 from privee.gateway.ledger.schema import api_keys, releases
 
-Outcome = Literal["released", "refused"]
+Outcome = Literal["released", "refused", "refused-variants"]
+"""A request that was refused for another variant is also one that was refused."""
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 FEW_KEYS = 300
 _ANSWERED = releases.c.outcome == "released"
+_VARIANTS = releases.c.outcome == "refused-variants"
 
 
 class Use(NamedTuple):
@@ -28,12 +30,14 @@ class Use(NamedTuple):
         answered, refused: requests.
         releases: given in those that were answered, one for each entity of each.
         charged: of these; fewer where draws are repeatable.
+        refused_variants: of those refused, for another variant.
     """
 
     answered: int = 0
     refused: int = 0
     releases: int = 0
     charged: int = 0
+    refused_variants: int = 0
 
     @property
     def requests(self) -> int:
@@ -53,8 +57,11 @@ class Chosen:
     def conditions(self) -> list[sa.ColumnElement[bool]]:
         """The same as SQL."""
         wanted = [releases.c.at >= self.since, releases.c.at < self.until]
-        pairs = ((releases.c.key_id, self.key_id), (releases.c.outcome, self.outcome))
-        return wanted + [column == value for column, value in pairs if value is not None]
+        if self.key_id is not None:
+            wanted.append(releases.c.key_id == self.key_id)
+        if self.outcome is not None:
+            wanted.append(~_ANSWERED if self.outcome == "refused" else releases.c.outcome == self.outcome)
+        return wanted
 
 
 class AskedRow(NamedTuple):
@@ -141,6 +148,7 @@ _SUMS = (
     _count(~_ANSWERED),
     _count(_ANSWERED, releases.c.entities),
     sa.func.coalesce(sa.func.sum(releases.c.charged), 0),
+    _count(_VARIANTS),
 )
 
 

@@ -26,6 +26,7 @@ class Spending:
         share: of what is allowed, 0 to 1.
         window_ends: when counting starts anew, in seconds since 1970; None is never.
         lifetime_releases, lifetime_epsilon: ever, over all windows and resets.
+        variants: different questions about it, over all windows, since its last reset.
     """
 
     tag: str
@@ -34,6 +35,7 @@ class Spending:
     window_ends: int | None
     lifetime_releases: int
     lifetime_epsilon: float
+    variants: int = 0
 
 
 class EntitySpending(NamedTuple):
@@ -53,6 +55,7 @@ class Totals:
         refusals: requests that were refused.
         charged: releases that were charged; one about one entity each.
         released_entities: releases, charged or not: the entities of each request that was answered.
+        refused_variants: of the requests that were refused, those for another variant.
     """
 
     entities: int
@@ -60,6 +63,7 @@ class Totals:
     refusals: int
     charged: int
     released_entities: int
+    refused_variants: int = 0
 
 
 def spending_of(connection: sa.Connection, limits: Limits, entity: bytes, now: int) -> Spending:
@@ -108,7 +112,7 @@ def totals(connection: sa.Connection) -> Totals:
     """Counts of the whole ledger."""
     use = in_total(connection)
     entities = connection.execute(sa.select(sa.func.count()).select_from(spending)).scalar_one()
-    return Totals(entities, use.answered, use.refused, use.charged, use.releases)
+    return Totals(entities, use.answered, use.refused, use.charged, use.releases, use.refused_variants)
 
 
 def _of_row(row: Any, limits: Limits, now: int) -> Spending:
@@ -116,4 +120,4 @@ def _of_row(row: Any, limits: Limits, now: int) -> Spending:
     sums = NOTHING if over else Price(*(row[name] for name in Price._fields))
     ends = None if limits.window is None or over else row["window_started"] + limits.window
     lifetime = row["lifetime_releases"], row["lifetime_epsilon"] / UNIT
-    return Spending(tag(row["entity"]), limits.show(sums), limits.share(sums), ends, *lifetime)
+    return Spending(tag(row["entity"]), limits.show(sums), limits.share(sums), ends, *lifetime, row["variants"])

@@ -31,6 +31,7 @@ SPENDING = {
     "window_ends": None,
     "lifetime_releases": 3,
     "lifetime_epsilon": 3.0,
+    "variants": 1,
 }
 
 
@@ -74,6 +75,7 @@ EXAMPLES: dict[str, Example] = {
                 "proven": "1-differential privacy of the magnitudes, given the ranking",
                 "repeatable": False,
                 "counted": True,
+                "variants": 1,
                 "classes": '["low", "middle", "high"]',
                 "utility": '{"utility": {"accuracy": 0.81, "auc": 0.93}, '
                 '"own_columns": {"accuracy": 0.7, "auc": 0.84}, "majority": {"accuracy": 0.52, "auc": 0.5}}',
@@ -112,9 +114,11 @@ EXAMPLES: dict[str, Example] = {
             "limit": {"epsilon": 10.0},
             "remaining": 7,
             "positions": [],
+            "variants": {"used": 1, "allowed": 1},
         },
         body=QUERY,
-        note="`positions` are the places in the request of entities that would give away too much.",
+        note="`positions` are the places in the request of entities that would give away too much. Whether the active "
+        "party's columns are another variant shows when it is asked: that is then a 429 with the code `variants`.",
     ),
     "metrics": Example(
         AUDIT,
@@ -131,7 +135,8 @@ EXAMPLES: dict[str, Example] = {
             "refusals": 12,
             "charged": 376,
             "released_entities": 376,
-            "limits": {"epsilon": 10.0},
+            "refused_variants": 2,
+            "limits": {"epsilon": 10.0, "variants": 1},
         },
     ),
     "chain": Example(AUDIT, {"ok": True, "entries": 4, "head": HASH, "first_bad": None, "words": "all 4 entries hold"}),
@@ -176,7 +181,7 @@ EXAMPLES: dict[str, Example] = {
     ),
     "reset_entity": Example(
         ADMIN,
-        SPENDING | {"spent": {"releases": 0, "epsilon": 0.0}, "share": 0.0},
+        SPENDING | {"spent": {"releases": 0, "epsilon": 0.0}, "share": 0.0, "variants": 0},
         body={"entity": "17", "reason": "the contract was renewed"},
     ),
     "reset_entities": Example(

@@ -83,7 +83,7 @@ def _some_entities(connection: sa.Connection, limits: Limits, now: int, after: b
 
 def _entity(one: Spending, limits: Limits) -> tuple[Any, ...]:
     words, lifetime = given(one.spent, limits), (one.lifetime_releases, one.lifetime_epsilon)
-    return (one.tag, one.spent["releases"], words, one.share, one.window_ends, *lifetime)
+    return (one.tag, one.spent["releases"], words, one.share, one.window_ends, *lifetime, one.variants)
 
 
 async def _given(service: Service, filters: Filters) -> AsyncIterator[Rows]:
@@ -130,7 +130,15 @@ EXPORTS = {
         _requests,
     ),
     "requests-over-time": Export(
-        {"from": "time", "answered": "count", "refused": "count", "releases": "count", "charged": "count"}, _over_time
+        {
+            "from": "time",
+            "answered": "count",
+            "refused": "count",
+            "releases": "count",
+            "charged": "count",
+            "refused_variants": "count",
+        },
+        _over_time,
     ),
     "consumers": Export(
         {
@@ -142,6 +150,7 @@ EXPORTS = {
             "refused": "count",
             "releases": "count",
             "charged": "count",
+            "refused_variants": "count",
             "quota_releases": "text",
             "used_releases": "count",
             "quota_entities": "text",
@@ -160,6 +169,7 @@ EXPORTS = {
             "starts_anew": "time",
             "releases_ever": "count",
             "epsilon_ever": "share",
+            "variants": "count",
         },
         _entities,
     ),

@@ -28,7 +28,7 @@ class Filters:
         range: the name of one of `RANGES`.
         first, last: days such as 2026-11-16.
         consumer: the id of an API key.
-        outcome: released or refused.
+        outcome: released, refused, or refused-variants, which is part of refused.
         entity: a tag.
         refresh: seconds after which the page loads itself again.
     """
@@ -77,7 +77,7 @@ _RULES = {
     "first": (_DAY, "from must be a day such as 2026-11-16"),
     "last": (_DAY, "to must be a day such as 2026-11-16"),
     "consumer": (r"[0-9a-f]{8}", "consumer must be the id of an API key, 8 hexadecimal digits"),
-    "outcome": ("|".join(OUTCOMES), f"outcome must be {' or '.join(OUTCOMES)}"),
+    "outcome": ("|".join(OUTCOMES), f"outcome must be {', '.join(OUTCOMES[:-1])} or {OUTCOMES[-1]}"),
     "entity": (
         rf"[0-9a-f]{{{TAG}}}",
         f"entity must be a tag, {TAG} hexadecimal digits; an id is looked up with the form, so that no address has it",

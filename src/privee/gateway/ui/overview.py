@@ -15,7 +15,7 @@ from privee.gateway.ledger.consumers import GivenTo, given_to
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.limits import Limits, remaining
 from privee.gateway.ledger.views import Spending, tagged
-from privee.gateway.numbers_as_text import counted
+from privee.gateway.numbers_as_text import counted, number
 from privee.gateway.service import Health, Service
 from privee.gateway.settings import GatewaySettings
 from privee.gateway.ui.consumers import requests_part
@@ -44,6 +44,7 @@ class EntityRow(NamedTuple):
     given: str
     share: float
     ends: int | None
+    variants: str
 
 
 class PartyCard(NamedTuple):
@@ -140,7 +141,7 @@ def _protection(service: Service) -> dict[str, Any]:
 
 
 def _row(one: Spending, ledger: Ledger) -> EntityRow:
-    return EntityRow(one.tag, given(one.spent, ledger.limits), one.share, one.window_ends)
+    return EntityRow(one.tag, given(one.spent, ledger.limits), one.share, one.window_ends, asked(one, ledger.limits))
 
 
 def _prospect(found: Spending, left: int | None) -> str:
@@ -180,6 +181,7 @@ def allowance(settings: GatewaySettings, limits: Limits, price: Price) -> str:
         return "Everything, without end: nothing is counted."
     sentences = [_limit(limits, price)]
     sentences += [policy.promise_words() for policy in limits.policies if policy.promise_words()]
+    sentences.append(_pinned(limits))
     if settings.repeatable:
         sentences.append("The same question again gets the same answer, and is not counted.")
     sentences.append("Releases to all who ask are counted together. " + _end(limits))
@@ -195,6 +197,18 @@ def given(spent: Mapping[str, float], limits: Limits) -> str:
     """
     words = [policy.used_words(spent[policy.quantity]) for policy in limits.policies]
     return ", ".join(words) or counted(int(spent["releases"]), "release")
+
+
+def asked(one: Spending, limits: Limits) -> str:
+    """In how many variants an entity was asked about, of how many."""
+    return number(one.variants) if limits.variants is None else f"{number(one.variants)} of {number(limits.variants)}"
+
+
+def _pinned(limits: Limits) -> str:
+    if limits.variants is None:
+        return "It may be asked about in any number of variants of the active party's columns."
+    most = counted(limits.variants, "variant")
+    return f"It may be asked about in {most} of the active party's columns, ever; the same question again is no other."
 
 
 def _limit(limits: Limits, price: Price) -> str:

@@ -110,6 +110,8 @@ def _utc(seconds: float, pattern: str) -> str:
         return str(seconds)
 
 
+OUTCOMES = {"released": "answered", "refused": "refused", "refused-variants": "refused for another variant"}
+"""What became of a request, in words, by what the ledger calls it."""
 FILTERS: dict[str, Callable[..., Any]] = {
     "number": number,
     "counted": counted,
@@ -140,7 +142,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= FILTERS
-    made.globals |= {"style": _style()}
+    made.globals |= {"style": _style(), "outcomes": OUTCOMES}
     return made
 
 
