@@ -25,6 +25,9 @@ def check_story(told: dict) -> dict:
     ordered = cards["logistic", "ordered-dp:epsilon=4"]
     assert ordered["attainable_protection"] > 0.9
     assert ordered["mean_l1_moved"] < 0.35
+    again = ranking["asked_again"][-1]  # the third act
+    assert (again["questions"], again["grade"]) == (5, "open")
+    assert again["guess_normalised"] < 0.05
     return cards
 
 

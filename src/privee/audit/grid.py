@@ -203,7 +203,7 @@ def _studies(subjects: Sequence[Subject], grid: Grid) -> Iterator[_Study]:
 
 def _tasks(study: _Study, grid: Grid, *, shown: bool) -> Iterator[Task]:
     fingerprint = study.sample.fingerprint()
-    keep = shown and study.seed == grid.seeds[0] and study.whole
+    keep = shown and study.seed == grid.seeds[0] and not study.by_column
     bound = dataclasses.astuple(grid.bound)
     for defense in grid.defenses:
         nothing_to_undo = study.whole and reads_as_released(study.sample, defense, study.seed)

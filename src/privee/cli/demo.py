@@ -18,13 +18,13 @@ def demo(
     jobs: Annotated[int | None, typer.Option(min=1, help="How many attacks at once; all cores by default.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Scorecards as JSON.")] = False,
 ) -> None:
-    """Train two joint models on bundled digits, attack five releases of each, and report what they give away.
+    """Train two joint models on bundled digits, attack five releases of each, and tell in three acts what they give away.
 
     Example: `privee demo --out demo-output`
     """
     try:
         from privee.audit import save_audit
-        from privee.demo import run_demo
+        from privee.demo import acts, run_demo
     except ModuleNotFoundError as error:
         raise missing("the demo", error.name, "demo") from None
     try:
@@ -37,4 +37,7 @@ def demo(
         print_json({"files": {k: str(v) for k, v in files.items()}, "cards": found.as_dict()["cards"]})
         return
     print_audit(found)
+    out.print()
+    for act in acts(found):
+        out.print(act, markup=False)
     out.print(f"\nReport with pictures: {files['report']}", markup=False)

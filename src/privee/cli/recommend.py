@@ -42,6 +42,9 @@ def recommend(
         bool, typer.Option("--calibrated-top", help="The released top score must mean what the model's means.")
     ] = False,
     queries: Annotated[int, typer.Option(min=1, help="Releases per record.")] = 1,
+    variants: Annotated[
+        int, typer.Option(min=1, help="With how many different own columns a record may be asked; 1 if they are fixed.")
+    ] = 1,
     formal: Annotated[bool, typer.Option("--formal", help="A formal guarantee over all of them is wanted.")] = False,
     epsilon: Annotated[
         float | None, typer.Option(help="Its budget per record, over all releases; 8 unless given.")
@@ -92,6 +95,7 @@ def recommend(
         keep=keep,
         calibrated_top=calibrated_top,
         queries=queries,
+        variants=variants,
         formal=formal,
         epsilon=epsilon,
         max_moved=max_moved,
@@ -135,7 +139,7 @@ def _show(found: Recommendation) -> None:
             *(("not covered", words) for words in chosen.not_covered),
             ("tried on", found.tried_on),
             (found.tried, _figures(chosen)),
-            *([] if chosen.attacked is None else [("verdict", chosen.attacked.verdict)]),
+            *_verdicts(chosen),
             *(("note", words) for words in found.notes),
         ]
     )
@@ -148,6 +152,15 @@ def _show(found: Recommendation) -> None:
     out.print(Text("\nIn Python, and for any command that takes a defense", style="bold"))
     print_line(found.use)
     print_line(f"--defense '{chosen.defense}'")  # no spec holds a quote
+
+
+def _verdicts(chosen: RankedOption) -> list[tuple[str, str]]:
+    """Of whoever asks honestly, and of whoever chooses what it asks."""
+    attacked = chosen.attacked
+    if attacked is None:
+        return []
+    again = [] if attacked.asked_again is None else [("asked again", attacked.asked_again.verdict)]
+    return [("verdict", attacked.verdict), *again]
 
 
 def _option(spec: str, words: str) -> None:
@@ -191,6 +204,8 @@ def _short(option: RankedOption) -> str:
         words += f", AUC {moved.auc:.3f} (scores {moved.auc_of_scores:.3f})"
     if attacked is None:
         return words
+    if attacked.asked_again is not None:
+        words += f"; asked {attacked.asked_again.questions} times with chosen columns: {attacked.asked_again.grade}"
     mean = f"mean over columns {attacked.guess_normalised:.0%} of a guess's error"
     if attacked.worst is None:
         return f"{words}; {attacked.grade}: {mean}"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from privee.audit.exposure import ColumnExposure
-from privee.audit.results import Best
+from privee.audit.results import AskedAgain, Best
 from privee.defenses.advice import check_keep
 from privee.defenses.base import check_positive, check_whole
 from privee.errors import PriveeError, SettingError
@@ -65,6 +65,7 @@ class Attacked:
     grade: str
     verdict: str
     worst: ColumnExposure | None = None
+    asked_again: AskedAgain | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -139,6 +140,8 @@ class Wishes:
             None: with two classes the order of records, with more the ranking (`settled`).
         calibrated_top: the released top score must mean what the model's means, and tell records apart.
         queries: releases per record.
+        variants: with how many different own columns a record may be asked about, the gateway's `--variants`; from 2 on
+            whoever asks may choose them, and attacks do.
         formal: a formal guarantee over all of them is wanted.
         epsilon: its budget per record, over all releases (8 unless given); implies `formal`.
         max_moved: largest mean L1 distance between scores and release that is accepted.
@@ -152,6 +155,7 @@ class Wishes:
     keep: str | None = None
     calibrated_top: bool = False
     queries: int = 1
+    variants: int = 1
     formal: bool = False
     epsilon: float | None = None
     max_moved: float | None = None
@@ -160,7 +164,8 @@ class Wishes:
     def __post_init__(self) -> None:
         if self.keep is not None:
             check_keep(self.keep)
-        check_whole(1, MOST_QUERIES, queries=self.queries)
+        check_whole(1, MOST_QUERIES, queries=self.queries, variants=self.variants)
+        object.__setattr__(self, "queries", max(self.queries, self.variants))  # each variant is a release of its own
         if self.epsilon is not None:
             check_positive(epsilon=self.epsilon)
             object.__setattr__(self, "formal", True)

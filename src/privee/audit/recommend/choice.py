@@ -59,7 +59,7 @@ def recommend(
     if wishes.min_auc is not None and (ground.utility is None or ground.utility.auc is None):
         raise PriveeError("min_auc needs labels of two classes or more, and the records have none")
     search = _Search(wishes, classes, ground, by_default)
-    return search.answer(attack_all(subject, search.specs(), effort, wishes.queries, progress))
+    return search.answer(attack_all(subject, search.specs(), effort, wishes, progress))
 
 
 def _classes(n_classes: int | None, subject: Subject | None) -> int:
@@ -98,7 +98,7 @@ class _Search:
 
     def answer(self, attacked: Mapping[str, Attacked | None]) -> Recommendation:
         """With what attacks got, by defense."""
-        unmet = self._unmet()
+        unmet = self._unmet() | self._told_by_variants(attacked.get(self._chosen.spec))
         enough = enough_order(self._ground)
         why = explanation.why_chosen(self._chosen, self._wishes, enough, met=not unmet)
         chosen = self._option(self._chosen, why, attacked)
@@ -163,6 +163,14 @@ class _Search:
         enough = next((defense for defense in ladder if self._excess(defense) <= 1), None)
         more = explanation.would_do(None if enough is None else self._epsilon(enough), self._wishes.queries)
         return {wish: f"the nearest setting {failure}; {more}" for wish, failure in failed.items()}
+
+    def _told_by_variants(self, attacked: Attacked | None) -> dict[str, str]:
+        """What an exact order tells to whoever chooses own columns, if the wishes let anyone."""
+        again = None if attacked is None else attacked.asked_again
+        safe = not self._chosen.monotone if again is None else again.grade in ("partial", "guarded")
+        if self._wishes.variants == 1 or safe:
+            return {}
+        return {"variants": explanation.told_by_variants(self._wishes.variants, again)}
 
     def _task_lost(self) -> tuple[str, ...]:
         """What the chosen release costs those who use it, if it is much, and what would keep it."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from privee.attacks import known_attacks
 from privee.audit.grid import Grid, run_grid
-from privee.audit.recommend.answer import Attacked, Figures, Tried
+from privee.audit.recommend.answer import Attacked, Figures, Tried, Wishes
 from privee.audit.results import Card
 from privee.audit.subject import Subject
 from privee.defenses import Defense
@@ -187,10 +187,12 @@ def _calibration_gap(told: Array, true: Array) -> float:
 
 
 def attack_all(
-    subject: Subject, specs: Iterable[str], effort: Effort, queries: int, progress: Progress
+    subject: Subject, specs: Iterable[str], effort: Effort, wishes: Wishes, progress: Progress
 ) -> dict[str, Attacked | None]:
     """What the best attack gets under each defense; none and ranking-only, the ends of the scale, included."""
-    grid = effort.grid(defenses=("none", "ranking-only", *specs), queries=min(queries, MOST_RELEASES))
+    asked = (min(wishes.variants, MOST_RELEASES),) if wishes.variants > 1 else ()
+    releases = min(wishes.queries, MOST_RELEASES)
+    grid = effort.grid(defenses=("none", "ranking-only", *specs), queries=releases, questions=asked)
     found = run_grid([subject], grid, jobs=effort.jobs, progress=progress)
     return {card.defense: _attacked(card) for card in found.cards}
 
@@ -207,4 +209,5 @@ def _attacked(card: Card) -> Attacked | None:
         attainable_protection=card.attainable_protection,
         grade=card.grade,
         verdict=card.verdict,
+        asked_again=card.most_asked,
     )

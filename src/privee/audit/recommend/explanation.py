@@ -8,7 +8,7 @@ from privee.audit.recommend.answer import Attacked, Figures, RankedOption, Wishe
 from privee.audit.recommend.evidence import MOST_RELEASES, Ground
 from privee.audit.recommend.limits import AUC_SHARE, Limit
 from privee.audit.recommend.rules import EPSILONS
-from privee.audit.results import short_number
+from privee.audit.results import AskedAgain, short_number
 from privee.defenses import Defense
 from privee.theory import composed_epsilon
 
@@ -24,6 +24,10 @@ RECORDS_BY_DEFAULT = (
 CLASS_BY_DEFAULT = (
     "With two classes the order between records is kept unless you say otherwise; here the predicted class alone keeps "
     "enough of it, and --keep order-of-records keeps more."
+)
+ONE_VARIANT = (
+    "Holds while nobody asks about a record with other own columns than before (the gateway's --variants 1, its "
+    "default); if own columns change or can be chosen, say how often: --variants 5."
 )
 LEARN = "scores that are public or the active party's own to give"
 
@@ -53,6 +57,19 @@ def why_chosen(defense: Defense, wishes: Wishes, enough: Limit, *, met: bool) ->
     return "the smallest epsilon tried that meets the wishes" if tried else defense.advice.wins
 
 
+def told_by_variants(variants: int, again: AskedAgain | None) -> str:
+    """Why a limit of one variant is the answer, whatever is released."""
+    found = (
+        ""
+        if again is None
+        else f" (here: {again.grade}, {min(1.0, again.guess_normalised):.0%} of a guess's error left)"
+    )
+    return (
+        f"a record that may be asked about with {variants} different own columns gives its private ones away through "
+        f"any exact order{found}; let it be asked with one (the gateway's --variants 1), or keep order-of-records"
+    )
+
+
 def would_do(epsilon: float | None, queries: int) -> str:
     """What it would take to meet the wishes."""
     if epsilon is None:
@@ -69,7 +86,7 @@ def over_releases(
     """What several releases of a record add up to; `whole_budget` is what the total allows in a single release."""
     epsilon = chosen.epsilon or 0.0
     if epsilon == 0:
-        return ("Any number of releases of a record gives away no more than one.",)
+        return ("Any number of answers to the same question gives away no more than one.",)
     times, total = wishes.queries, composed_epsilon(epsilon, wishes.queries)
     budget = "" if wishes.total_epsilon is None else f" (budget: {wishes.total_epsilon:g})"
     fresh = (
@@ -121,6 +138,7 @@ def notes(chosen: Defense, wishes: Wishes, n_classes: int, ground: Ground, *, at
     public = f"{LEARN} (privee.{type(chosen).__name__}.fitted)"
     said = {
         TWO_CLASSES: within and n_classes == 2,
+        ONE_VARIANT: chosen.monotone and wishes.variants == 1,
         f"Epsilon is divided by {n_classes} classes; with positive=K, record-order spends all of it on the score of "
         "class K.": not within and n_classes > 2,
         "No labels are known, so nothing is said about what the task loses.": measured and ground.utility is None,

@@ -38,6 +38,7 @@ class PicturePanel(NamedTuple):
     attacker: str
     strips: tuple[Strip, ...]
     records: int
+    questions: int = 0
 
 
 def panels(audit: Audit, subject: SubjectInfo, cards: Sequence[Card]) -> list[PicturePanel]:
@@ -57,7 +58,25 @@ def panels(audit: Audit, subject: SubjectInfo, cards: Sequence[Card]) -> list[Pi
         rows = [strip for defense, best in bests for strip in _reconstruction(picture, found, defense, attacker, best)]
         if rows:
             made.append(PicturePanel(attacker, (*first, *rows), len(picture.truth)))
+    rows = [strip for card in cards for strip in _asked(picture, found, card)]
+    if rows:
+        most = max(card.most_asked.questions for card in cards if card.most_asked is not None)
+        made.append(PicturePanel("asks again", (*first, *rows), len(picture.truth), most))
     return made
+
+
+def _asked(picture: Picture, found: Iterable[Finding], card: Card) -> list[Strip]:
+    """The strip of whoever asked most often with chosen columns."""
+    again = card.most_asked
+    mine = [one for one in found if again and (one.defense, one.questions) == (card.defense, again.questions)]
+    if not mine:
+        return []
+    best = min(mine, key=lambda finding: finding.feature_mse or 0.0)
+    return [
+        Strip(
+            _strip(picture, np.array(best.shown)), "", card.defense, best.attack, Estimate(mean=best.feature_mse or 0.0)
+        )
+    ]
 
 
 def _reconstruction(
