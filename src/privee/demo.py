@@ -46,20 +46,18 @@ def run_demo(
 def acts(found: Audit) -> tuple[str, ...]:
     """The story in three sentences, with what was measured on the first model."""
     none, hidden, ranking = (found.card(spec) for spec in ("none", "privee-u:rho=0.1", "ranking-only"))
-    naive = hidden.naive.error.mean / hidden.guess.error.mean if hidden.naive is not None else 1.0
+    first = f"The scores as they are leave {none.guess_normalised:.1%} of a guess's error: {none.grade}."
+    off = hidden.naive.error.mean / hidden.guess.error.mean if hidden.naive is not None else 1.0
+    second = (
+        f"PRIVEE-U keeps the ranking and moves every score. Who ignores it is off by {off:.0f} times a guess's error; "
+        f"who knows it leaves {hidden.guess_normalised:.1%}: {hidden.grade}."
+    )
     again = ranking.most_asked
-    asked = (
-        ""
-        if again is None
-        else (
-            f"3. The ranking alone, whatever the numbers: asked once and honestly it is {ranking.grade}. Asked "
-            f"{again.questions} times about the same record, with own columns of the attacker's choice, it leaves "
-            f"{again.guess_normalised:.1%} of a guess's error: {again.grade}. So the gateway lets a record be asked with one."
-        )
+    if again is None:
+        return first, second
+    third = (
+        f"The ranking alone, whatever the numbers, is {ranking.grade} if asked once and honestly. Asked "
+        f"{again.questions} times about the same record, with own columns of the attacker's choice, it leaves "
+        f"{again.guess_normalised:.1%}: {again.grade}. So the gateway answers one such question about a record."
     )
-    return (
-        f"1. The scores as they are leave {none.guess_normalised:.1%} of a guess's error about 8 private pixels: {none.grade}.",
-        f"2. PRIVEE-U keeps the ranking and moves every score. Who ignores it is off by {naive:.0f} times a guess's error; "
-        f"who knows it leaves {hidden.guess_normalised:.1%}: {hidden.grade}.",
-        *([asked] if asked else []),
-    )
+    return first, second, third

@@ -18,7 +18,7 @@ def demo(
     jobs: Annotated[int | None, typer.Option(min=1, help="How many attacks at once; all cores by default.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Scorecards as JSON.")] = False,
 ) -> None:
-    """Train two joint models on bundled digits, attack five releases of each, and tell in three acts what they give away.
+    """Train two joint models on bundled digits, attack five releases of each, and tell what they give away.
 
     Example: `privee demo --out demo-output`
     """
@@ -38,6 +38,6 @@ def demo(
         return
     print_audit(found)
     out.print()
-    for act in acts(found):
-        out.print(act, markup=False)
+    for number, act in enumerate(acts(found), start=1):
+        out.print(f"{number}. {act}", markup=False)
     out.print(f"\nReport with pictures: {files['report']}", markup=False)
