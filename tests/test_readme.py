@@ -11,7 +11,7 @@ from benchmarks.readme import README, block, differences, speed_table, with_bloc
 import privee
 
 TEXT = README.read_text(encoding="utf-8")
-ROWS = "| a | b |\n|---|---|\n| `none` | weak | 20 % | 40 % | 90 % | 1.00 |\n"
+ROWS = "| a | b |\n|---|---|\n| `none` | weak | 20 % | partial | 60 % | 40 % | 90 % | 1.00 |\n"
 
 
 def code(having: str) -> str:
@@ -48,9 +48,17 @@ def test_a_page_that_says_something_else_is_found():
     page = f"x <!-- audit: by -->\n{ROWS}<!-- end -->"
     assert block(page, "audit") == ROWS
     assert differences(ROWS, ROWS.replace("20 %", "23 %").replace("1.00", "0.97")) == []
-    for wrong in (("20 %", "60 %"), ("weak", "open"), ("`none`", "`ope`"), ("1.00", "0.40"), ("90 %", "-")):
+    for wrong in (
+        ("20 %", "70 %"),
+        ("weak", "open"),
+        ("partial", "guarded"),
+        ("60 %", "30 %"),
+        ("`none`", "`ope`"),
+        ("1.00", "0.40"),
+        ("90 %", "-"),
+    ):
         assert len(differences(ROWS, ROWS.replace(*wrong))) == 1, wrong
-    assert differences(ROWS, ROWS + "| `one` | weak | 20 % | 40 % | 90 % | 1.00 |\n")
+    assert differences(ROWS, ROWS + ROWS.splitlines()[2] + "\n")
     assert block(with_block(page, "audit", "new\n"), "audit") == "new\n"
 
 
