@@ -145,7 +145,8 @@ def test_an_audit_that_is_terminated_ends_its_workers(place):
         started = own.children(recursive=True)
         time.sleep(0.05)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(60) == 143
+    process.communicate(timeout=60)
+    assert process.returncode == 143
     _, left = psutil.wait_procs(started, timeout=10)
     assert [one for one in left if one.is_running() and one.status() != psutil.STATUS_ZOMBIE] == []
 

@@ -125,7 +125,9 @@ def attack_once(
         released: release files of all target records, in their order, one per query; none are simulated then.
         watch_for: makes the attack's watch, given a key that is the same for the same work.
     """
-    make_attack(attack)  # refuses a spec that says nothing before anything is released
+    # A spec that says nothing is refused before anything is released.
+    if make_attack(attack).needs.oracle and released:
+        raise PriveeError(f"{attack} asks by itself, and cannot be used on release files")
     protection = make_defense(defense)
     sample = subject.sample(seed, None if released else records, auxiliary_rows)
     if released:
@@ -133,8 +135,6 @@ def attack_once(
     else:
         releases = simulated(sample, protection, seed, queries)
     guesses = sample.guesses(seed, by_column=make_attack(attack).by_column)
-    if released and make_attack(attack).needs.oracle:
-        raise PriveeError(f"{attack} asks by itself, and cannot be used on release files")
     task = Task(
         key=task_key(sample.fingerprint(), defense, attack, adaptive, seed),
         subject=subject.name,

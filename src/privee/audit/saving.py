@@ -172,7 +172,7 @@ def _finding(record: dict[str, Any]) -> Finding:
     columns = tuple(ColumnFinding.from_dict(column) for column in record.pop("columns", ()))
     people = record.pop("people", None)
     return Finding(
-        **{**record, "column_mse": tuple(record["column_mse"])},
+        **{**record, "column_mse": tuple(record["column_mse"]), "after": tuple(record.get("after", ()))},
         columns=columns,
         people=None if people is None else PeopleFinding(**people),
         shown=shown,

@@ -35,7 +35,7 @@ def model_names() -> list[str]:
 
 def attack_names() -> list[str]:
     """Of all attacks of this package, read from their files; those of other packages by their entry points."""
-    files = sorted(Path(privee.__path__[0], "attacks").glob("*.py"))
+    files = sorted(Path(privee.__path__[0], "attacks").rglob("*.py"))
     own = [name for file in files for name in _NAME.findall(file.read_text(encoding="utf-8"))]
     return [*own, *(point.name for point in entry_points(group="privee.attacks"))]
 

@@ -138,7 +138,6 @@ def notes(chosen: Defense, wishes: Wishes, n_classes: int, ground: Ground, *, at
     public = f"{LEARN} (privee.{type(chosen).__name__}.fitted)"
     said = {
         TWO_CLASSES: within and n_classes == 2,
-        ONE_VARIANT: chosen.monotone and wishes.variants == 1,
         f"Epsilon is divided by {n_classes} classes; with positive=K, record-order spends all of it on the score of "
         "class K.": not within and n_classes > 2,
         "No labels are known, so nothing is said about what the task loses.": measured and ground.utility is None,
@@ -152,5 +151,6 @@ def notes(chosen: Defense, wishes: Wishes, n_classes: int, ground: Ground, *, at
         f"Learned from synthetic scores: {learns}. Learn yours from {public}.": learned and not measured,
         f"Learned from rows that are not attacked: {learns}. Learn yours from {public}.": learned and measured,
         f"Scores are moved less with {learns} learned from {public}.": bool(learns) and not learned,
+        ONE_VARIANT: chosen.monotone and wishes.variants == 1,
     }
     return tuple(text for text, holds in said.items() if holds)
