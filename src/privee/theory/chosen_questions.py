@@ -59,7 +59,8 @@ def bisect(answer: Answer, low: Any, high: Any, questions: int, shown: int | Non
 
     Args:
         answer: answers one question about one record.
-        low, high: what is known of each difference before, (K - 1,).
+        low: of each difference between neighbouring classes, at least so much before, (K - 1,).
+        high: at most so much.
         questions: how many are asked.
         shown: how many leading classes an answer shows in order.
 
