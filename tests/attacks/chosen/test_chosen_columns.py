@@ -88,17 +88,18 @@ def test_every_model_is_attacked_as_sharply_as_it_allows(kind, belief):
 
 def test_three_parties_and_a_deeper_top_are_attacked_too():
     random = torch.Generator().manual_seed(1)
-    columns = {name: torch.rand(240, 3, generator=random) for name in ("active", "shop", "clinic")}
+    columns = {name: torch.rand(224, 3, generator=random) for name in ("active", "shop", "clinic")}
     labels = (columns["shop"][:, 0] > 0.5).long() + (columns["active"][:, 0] > 0.5).long()
     shapes = {name: (3,) for name in columns}
     arrays = {name: values.numpy() for name, values in columns.items()}
     joint = JointModel(arrays, labels.numpy(), *make_models("mlp", shapes, 3, 0))
-    settings = TrainingSettings(epochs=30, batch_size=32, learning_rate=1e-2)
+    settings = TrainingSettings(epochs=20, batch_size=32, learning_rate=1e-2)
     train(joint.coordinator, joint.learners, torch.arange(200), settings)
     own, unknown = columns["active"].double(), torch.cat([columns["shop"], columns["clinic"]], dim=1).double()
-    known = Auxiliary(own[:200], unknown[:200])
-    errors = play(AskedRecords(white_box_of(joint), own[200:], unknown[200:], known), "ranking-only", questions=6)
-    assert errors[6] < 0.93 * errors[0]  # one of six columns is what the model looks at
+    known = Auxiliary(own[:119], unknown[:119])  # too few to rehearse on, for speed
+    records = AskedRecords(white_box_of(joint), own[200:], unknown[200:], known)
+    errors = play(records, "ranking-only", questions=3)
+    assert errors[3] < 0.9 * errors[0]  # one of six columns is what the model looks at
 
 
 # --- claims no more than it finds --------------------------------------------------------------------------------------
@@ -106,8 +107,8 @@ def test_three_parties_and_a_deeper_top_are_attacked_too():
 
 @pytest.mark.parametrize(("kind", "spec"), [("logistic", "gaussian:epsilon=0.5"), ("blind", "none")])
 def test_where_nothing_is_told_it_is_no_worse_than_the_guess(kind, spec):
-    """Over four seeds of the noise; what it may lose by chance is below 5 %."""
-    errors = np.mean([play(small_records(kind, seed=seed), spec, seed, questions=4) for seed in range(1, 5)], axis=0)
+    """Over three worlds; what it may lose by chance is below 5 %."""
+    errors = np.mean([play(small_records(kind, seed=seed), spec, seed, questions=3) for seed in range(1, 4)], axis=0)
     assert (errors[1:] < 1.05 * errors[0]).all()
 
 
@@ -134,10 +135,10 @@ def test_rows_that_are_allowed_are_the_only_ones_asked_with():
 
 @pytest.mark.parametrize("kind", ["logistic", "bent"])
 def test_the_same_seed_gives_the_same_and_an_interruption_changes_nothing(kind, tmp_path):
-    records, chosen = small_records(kind), ChosenColumns(questions=4)
+    records, chosen = small_records(kind), ChosenColumns(questions=3)
     whole = chosen.run(records.view("ranking-only"), seed=3).unknown
     assert torch.equal(chosen.run(records.view("ranking-only"), seed=3).unknown, whole)
-    for stop in (1, 3, 4):
+    for stop in (1, 3):
         view = records.view("ranking-only")
 
         def interrupt(done: int, of: int, stop: int = stop) -> None:
@@ -148,7 +149,7 @@ def test_the_same_seed_gives_the_same_and_an_interruption_changes_nothing(kind, 
         with pytest.raises(KeyboardInterrupt):
             chosen.run(view, seed=3, watch=Watch(interrupt, folder, every=0))
         assert torch.equal(chosen.run(view, seed=3, watch=Watch(folder=folder, every=0)).unknown, whole)
-        assert len(records.asked) == 4  # what was answered before is not asked again
+        assert len(records.asked) == 3  # what was answered before is not asked again
 
 
 # --- roles swapped -----------------------------------------------------------------------------------------------------
@@ -158,9 +159,7 @@ def test_the_passive_side_learns_the_active_partys_columns():
     """Who holds 3 columns and the model asks about the other 6 of a logistic model with 4 classes."""
     records = small_records()
     known = records.auxiliary
-    swapped = AskedRecords(
-        records.model.swapped(), records.truth, records.own, Auxiliary(known.unknown, known.own)
-    )
+    swapped = AskedRecords(records.model.swapped(), records.truth, records.own, Auxiliary(known.unknown, known.own))
     errors = play(swapped, "none", questions=1)
     assert errors[1] < 0.75 * errors[0]  # 3 of 6 directions are all that scores tell
     ranked = play(swapped, "ranking-only", questions=5)

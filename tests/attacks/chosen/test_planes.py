@@ -1,5 +1,7 @@
 """A Gaussian cut by planes: expectation propagation against plain Monte Carlo."""
 
+import math
+
 import pytest
 import torch
 
@@ -30,14 +32,14 @@ def random_planes(records: int = 6, count: int = 4, directions: int = 3) -> Plan
 
 
 def test_moments_are_those_of_the_cut_gaussian():
-    """EP's own error here is below 0.04 for means and 0.06 for covariances; Monte Carlo's is below 0.02 (4 errors)."""
+    """Seeds are fixed; what EP and Monte Carlo miss together is 0.015 in means and 0.025 in covariances here."""
     planes = random_planes()
     eye, nothing = torch.eye(3).double().expand(6, 3, 3), torch.zeros(6, 3).double()
     mean, covariance = cut(eye, nothing, [planes])
     for record in range(6):
         true_mean, true_covariance = brute_force(planes, record)
-        assert (mean[record] - true_mean).abs().max() < 0.08
-        assert (covariance[record] - true_covariance).abs().max() < 0.1
+        assert (mean[record] - true_mean).abs().max() < 0.03
+        assert (covariance[record] - true_covariance).abs().max() < 0.05
         assert covariance[record].trace() < 2.9  # it was 3
 
 
@@ -91,14 +93,13 @@ def test_values_that_were_read_join_the_planes():
     assert belief.mean[0].tolist() == pytest.approx([1 / (2 + 1 / 3), -1 / (2 + 1 / 3)], abs=1e-6)
 
 
-def test_answers_that_contradict_each_other_change_nothing_more():
+def test_an_answer_that_leads_to_no_numbers_changes_nothing():
     belief = gaussian()
     belief.learn(answer((0, 2), own=(-2.0, 0.0, 0.0)))
-    before = belief.mean.clone()
-    belief.learn(answer((2, 0), own=(40.0, 0.0, 0.0)))
-    assert belief.mean.isfinite().all()
-    assert belief.covariance.isfinite().all()
-    assert before.isfinite().all()
+    mean, covariance = belief.mean.clone(), belief.covariance.clone()
+    belief.learn(answer((2, 0), own=(math.nan, 0.0, 0.0)))
+    assert torch.equal(belief.mean, mean)
+    assert torch.equal(belief.covariance, covariance)
 
 
 def test_samples_have_its_mean_and_spread():
