@@ -46,7 +46,7 @@ def test_pairs_of_two_leading_classes_leave_the_rest_open():
 
 
 def test_pairs_of_rounded_scores_skip_ties():
-    """0.40, 0.31, 0.29 at one digit: the last two are equal; what is below them is below one of them, no matter which."""
+    """0.40, 0.31, 0.29 at one digit: the last two are equal; what is below both has one above it."""
     assert sorted(pairs_of(0.40, 0.31, 0.29, 0.0, spec="rounding:digits=1")) == [(0, 1), (0, 2), (2, 3)]
     assert pairs_of(0.25, 0.25, 0.25, 0.25, spec="rounding:digits=0") == []
 

@@ -28,7 +28,7 @@ def play(records: AskedRecords, spec: str, seed: int = 0, **settings) -> list[fl
         return records.errors(ChosenColumns(**settings).after_each(records.view(spec)))
 
 
-# --- the bar: digits, 8 of 64 columns unknown ------------------------------------------------------------------------
+# --- the bar: digits, 8 of 64 columns unknown ---------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_two_networks_fall_within_ten_questions():
     assert errors[7] < errors[2] < errors[0]
 
 
-# --- any model ---------------------------------------------------------------------------------------------------------
+# --- any model ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_three_parties_and_a_deeper_top_are_attacked_too():
     random = torch.Generator().manual_seed(1)
     columns = {name: torch.rand(224, 3, generator=random) for name in ("active", "shop", "clinic")}
     labels = (columns["shop"][:, 0] > 0.5).long() + (columns["active"][:, 0] > 0.5).long()
-    shapes = {name: (3,) for name in columns}
+    shapes = dict.fromkeys(columns, (3,))
     arrays = {name: values.numpy() for name, values in columns.items()}
     joint = JointModel(arrays, labels.numpy(), *make_models("mlp", shapes, 3, 0))
     settings = TrainingSettings(epochs=20, batch_size=32, learning_rate=1e-2)
@@ -102,7 +102,7 @@ def test_three_parties_and_a_deeper_top_are_attacked_too():
     assert errors[3] < 0.9 * errors[0]  # one of six columns is what the model looks at
 
 
-# --- claims no more than it finds --------------------------------------------------------------------------------------
+# --- claims no more than it finds -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("kind", "spec"), [("logistic", "gaussian:epsilon=0.5"), ("blind", "none")])
@@ -152,7 +152,7 @@ def test_the_same_seed_gives_the_same_and_an_interruption_changes_nothing(kind, 
         assert len(records.asked) == 3  # what was answered before is not asked again
 
 
-# --- roles swapped -----------------------------------------------------------------------------------------------------
+# --- roles swapped --------------------------------------------------------------------------------------------------
 
 
 def test_the_passive_side_learns_the_active_partys_columns():
@@ -187,7 +187,7 @@ def test_swapping_changes_sides_and_no_score():
     assert torch.equal(subject.swapped().sample(0, 5, 5).truth, subject.sample(0, 5, 5).own)
 
 
-# --- settings and what may go wrong ------------------------------------------------------------------------------------
+# --- settings and what may go wrong ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

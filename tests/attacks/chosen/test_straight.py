@@ -15,7 +15,7 @@ def mlp(parties: int):
     """Untrained, but weights are drawn: whether logits add up does not depend on them."""
     random = torch.Generator().manual_seed(1)
     columns = {f"p{k}": torch.rand(6, 3, generator=random).numpy() for k in range(parties)}
-    shapes = {name: (3,) for name in columns}
+    shapes = dict.fromkeys(columns, (3,))
     return white_box_of(JointModel(columns, torch.zeros(6, dtype=int).numpy(), *make_models("mlp", shapes, 4, 0)))
 
 
