@@ -23,6 +23,6 @@ def asked_again(n_classes: int, shown: int | None = None) -> str:
     each = questions_to_halve(n_classes, shown)
     halve = "each question halves" if each == 1 else f"every {each} questions halve"
     return (
-        f"chosen own columns: by the order alone, {halve} what is open about the private part of an additive model's "
-        f"logits, so {HALVINGS * each} about one record leave 1/{2**HALVINGS} (docs/chosen_questions.md)"
+        f"chosen own columns: {halve} what is open of an additive model's private part, "
+        f"{HALVINGS * each} leave 1/{2**HALVINGS} (docs/chosen_questions.md)"
     )
