@@ -125,6 +125,35 @@ def test_guarantee_is_plain_and_serialisable(defense, classes):
 
 
 @every
+@pytest.mark.parametrize("classes", [2, 10, 1000])
+def test_an_order_that_is_shown_says_what_asking_again_tells(defense, classes):
+    """The whole ranking falls with each question, leading classes so many times slower; docs/chosen_questions.md."""
+    said = [line for line in defense.guarantee(classes).not_covered if line.startswith("chosen own columns: ")]
+    assert len(said) == defense.monotone, "a release that proves an order says so, and no other does"
+    if defense.preserves_order:
+        assert "each question halves" in said[0]
+        assert ", 5 leave 1/32 " in said[0]
+
+
+def test_what_asking_again_tells_is_in_the_numbers_of_this_defense():
+    told = {spec: " ".join(privee.defense(spec).guarantee(10).not_covered) for spec in ("label-only", "top-k:k=3")}
+    assert "every 9 questions halve" in told["label-only"]
+    assert ", 45 leave 1/32 " in told["label-only"]
+    assert "every 3 questions halve" in told["top-k:k=3"]
+    assert "every 9 questions halve" in " ".join(privee.OrderedDP(1.0, keep_top=1).guarantee(10).not_covered)
+    assert "each question halves" in " ".join(privee.LabelOnly().guarantee(2).not_covered)
+
+
+@quick
+def test_a_class_released_above_another_scored_no_less_where_that_is_claimed(defense, scores):
+    release = defense.release(scores)
+    order = np.argsort(-release, axis=1, kind="stable")
+    given, shown = np.take_along_axis(scores, order, axis=1), np.take_along_axis(release, order, axis=1)
+    broken = (shown[:, :-1] > shown[:, 1:]) & (np.minimum.accumulate(given, axis=1)[:, :-1] < given[:, 1:])
+    assert not (defense.monotone and broken.any())
+
+
+@every
 def test_bad_releases_are_refused(defense):
     with pytest.raises(privee.ScoreError, match="not a finite number"):
         defense.estimate_scores([0.5, np.nan])

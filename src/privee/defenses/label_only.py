@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.defenses.advice import Advice
+from privee.defenses.asked_again import asked_again
 from privee.defenses.base import Defense, Guarantee
 from privee.defenses.ranking_only import expected_scores_by_rank
 from privee.defenses.registry import register
@@ -61,5 +62,5 @@ class LabelOnly(Defense):
             same="score vectors with the same predicted class",
             epsilon=0.0,
             delta=0.0,
-            not_covered=("the predicted class",),
+            not_covered=("the predicted class", asked_again(n_classes, shown=1)),
         )

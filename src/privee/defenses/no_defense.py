@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.defenses.advice import Advice
+from privee.defenses.asked_again import asked_again
 from privee.defenses.base import Defense, Guarantee
 from privee.defenses.registry import register
 from privee.randomness import Draws
@@ -35,4 +36,4 @@ class NoDefense(Defense):
 
     def guarantee(self, n_classes: int) -> Guarantee:
         """Nothing is hidden."""
-        return Guarantee(not_covered=("everything: the scores are released exactly",))
+        return Guarantee(not_covered=("everything: the scores are released exactly", asked_again(n_classes)))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.defenses.advice import Advice
+from privee.defenses.asked_again import asked_again
 from privee.defenses.base import Defense, Guarantee, check_positive, check_whole
 from privee.defenses.discrete_laplace import GRID, add_noise
 from privee.defenses.inverse import project_to_simplex
@@ -135,13 +136,14 @@ class OrderedDP(Defense):
         ranking = "ranking" if k is None else f"top-{k} ranking"
         known = {None: "the ranking itself", 1: "the predicted class"}.get(k, f"the ranking of the {k} leading classes")
         weak = (f"an epsilon of {WEAK:g} or more promises little by itself; the measured attack error carries",)
+        costs = ("T fresh releases cost T times epsilon", *(weak if self.epsilon >= WEAK else ()))
         return Guarantee(
             proven=f"{self.epsilon:g}-differential privacy of the magnitudes, given the {ranking}",
             same=f"any two score vectors with the same {ranking}",
             epsilon=self.epsilon,
             delta=0.0,
             assumptions=() if self.prior is None else ("the prior was not learned from the records it is used for",),
-            not_covered=(known, "T fresh releases cost T times epsilon", *(weak if self.epsilon >= WEAK else ())),
+            not_covered=(known, asked_again(n_classes, k), *costs),
             figures={"noise_scale": 1 / (GRID * self.step(n_classes)), "grid_step": 1 / GRID},
         )
 

@@ -19,6 +19,7 @@ from typing import ClassVar, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from privee.defenses.asked_again import asked_again
 from privee.defenses.base import Defense, Guarantee, check_positive
 from privee.defenses.inverse import condition_on_sum, tighten_by_sum
 from privee.errors import SettingError
@@ -129,6 +130,7 @@ class RankNoise(Defense):
                 "the full ranking",
                 f"the leading score up to a factor of {ratio[0]:.3g}, the last up to {ratio[-1]:.3g}",
                 "anything after many queries: fresh draws average out (see privee budget)",
+                asked_again(n_classes),
             ),
             figures={
                 "sigma_largest": float(public.sigma[0]),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.defenses.advice import Advice
+from privee.defenses.asked_again import asked_again
 from privee.defenses.base import Defense, Guarantee
 from privee.defenses.registry import register
 from privee.randomness import Draws
@@ -62,7 +63,7 @@ class RankingOnly(Defense):
             same="score vectors with the same ranking",
             epsilon=0.0,
             delta=0.0,
-            not_covered=("the full ranking",),
+            not_covered=("the full ranking", asked_again(n_classes)),
         )
 
 

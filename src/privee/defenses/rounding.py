@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.defenses.advice import Advice
+from privee.defenses.asked_again import asked_again
 from privee.defenses.base import Defense, Guarantee, check_whole
 from privee.defenses.inverse import condition_on_sum, tighten_by_sum
 from privee.defenses.registry import register
@@ -65,6 +66,6 @@ class Rounding(Defense):
         return Guarantee(
             proven="score vectors that round to the same digits give the same release",
             same=f"score vectors with the same digits, that is within {2 * half:g} of each other in every class",
-            not_covered=(f"every score to within {half:g}", "most of the ranking"),
+            not_covered=(f"every score to within {half:g}", "most of the ranking", asked_again(n_classes, shown=1)),
             figures={"half_width": half},
         )

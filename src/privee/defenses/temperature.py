@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.defenses.advice import Advice
+from privee.defenses.asked_again import asked_again
 from privee.defenses.base import Defense, Guarantee, check_positive
 from privee.defenses.registry import register
 from privee.randomness import Draws
@@ -51,4 +52,5 @@ class Temperature(Defense):
 
     def guarantee(self, n_classes: int) -> Guarantee:
         """Nothing: the map is one to one and its only parameter is public."""
-        return Guarantee(not_covered=("everything: raising the release to the temperature gives the scores back",))
+        everything = "everything: raising the release to the temperature gives the scores back"
+        return Guarantee(not_covered=(everything, asked_again(n_classes)))

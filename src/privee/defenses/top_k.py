@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from privee.defenses.asked_again import asked_again
 from privee.defenses.base import Defense, Guarantee, check_whole
 from privee.defenses.registry import register
 from privee.randomness import Draws
@@ -57,5 +58,5 @@ class TopK(Defense):
         return Guarantee(
             proven="none" if kept == n_classes else f"the release depends on the {kept} leading classes alone",
             same="" if kept == n_classes else f"score vectors with the same {kept} leading classes and scores",
-            not_covered=(f"the {kept} leading scores, exactly", "the sum of the others"),
+            not_covered=(f"the {kept} leading scores, exactly", "the sum of the others", asked_again(n_classes, kept)),
         )

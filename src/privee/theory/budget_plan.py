@@ -78,7 +78,7 @@ def plan_budget(
         probability=probability,
         queries=None,
         queries_minimum=None,
-        words="however often it is asked for, nothing is added to the first release",
+        words="however often the same question is asked, nothing is added to the first release",
     )
     if defense.guarantee(plan.classes).epsilon == 0:
         return plan

@@ -115,7 +115,8 @@ def most_releases(epsilon: float, total: float, delta: float = 0.0) -> int:
 
 
 UNLIMITED = (
-    "what is proven of one release holds for any number of them; however often it is asked for, nothing is added"
+    "what is proven of one release holds for any number of them; however often the same question is asked, nothing is "
+    "added"
 )
 REPEATS = (
     "the same scores give the same release, so asking again adds nothing, and no number bounds what the first one "

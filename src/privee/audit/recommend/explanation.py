@@ -86,7 +86,7 @@ def over_releases(
     """What several releases of a record add up to; `whole_budget` is what the total allows in a single release."""
     epsilon = chosen.epsilon or 0.0
     if epsilon == 0:
-        return ("Any number of answers to the same question gives away no more than one.",)
+        return ("Any number of releases for the same question gives away no more than one.",)
     times, total = wishes.queries, composed_epsilon(epsilon, wishes.queries)
     budget = "" if wishes.total_epsilon is None else f" (budget: {wishes.total_epsilon:g})"
     fresh = (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from privee.defenses.asked_again import asked_again
 from privee.defenses.base import Defense, Guarantee, check_positive, check_whole
 from privee.defenses.ranking_only import expected_scores_by_rank
 from privee.defenses.registry import register
@@ -107,6 +108,11 @@ class EncryptedTopK(Defense):
         """The release is already the mean of a random probability vector given what is known."""
         return rows
 
+    @property
+    def monotone(self) -> bool:
+        """The leading classes stand in their order, above all others."""
+        return True
+
     def guarantee(self, n_classes: int) -> Guarantee:
         """The release is a function of the order of the leading classes."""
         kept = min(self.k, n_classes - 1)
@@ -123,6 +129,7 @@ class EncryptedTopK(Defense):
             ),
             not_covered=(
                 f"the {kept} leading classes and their order",
+                asked_again(n_classes, kept),
                 "near ties: that they are, and to the key holder roughly how near",
                 "to the key holder: rounding noise, under a flood 1/64 wide (not a proof)",
             ),

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from privee.baselines.ope.frequency_hiding_state import BITS, FrequencyHidingState, locked
 from privee.baselines.ope.search_tree import NO_ROOM, fill_gaps, turns
+from privee.defenses.asked_again import asked_again
 from privee.defenses.base import Defense, Guarantee
 from privee.defenses.ranking_only import RankingOnly
 from privee.defenses.registry import register
@@ -146,6 +147,7 @@ class FrequencyHidingEncryption(Defense):
             assumptions=("the state file and its key stay secret",),
             not_covered=(
                 "the ranking within and across vectors",
+                asked_again(n_classes),
                 "from some hundred vectors on nearly every score: the order across vectors and sums of one fix them",
             ),
             figures={"ciphertext_bits": BITS},

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.baselines.ope.cipher import OrderPreservingCipher
+from privee.defenses.asked_again import asked_again
 from privee.defenses.base import Defense, Guarantee, check_whole
 from privee.defenses.inverse import condition_on_sum
 from privee.defenses.registry import register
@@ -114,6 +115,7 @@ class OrderPreservingEncryption(Defense):
                 f"every score to about {error:.1g}: a random order-preserving function is nearly a straight line",
                 "the sums of all vectors under one key narrow that down further",
                 "the ranking within and across vectors; equal scores show as equal",
+                asked_again(n_classes),
             ),
             figures={"largest_standard_error": error, "bits_given_away": -math.log2(error)},
         )
