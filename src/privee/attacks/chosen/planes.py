@@ -106,7 +106,7 @@ def cut(precision: Tensor, shift: Tensor, planes: list[Planes], noise: float = 1
         spread = ((slopes @ covariance) * slopes).sum(dim=2).clamp_min(1e-300)
         others = (1 / spread - tau).clamp_min(1e-12 / spread)
         new_tau, new_nu = _factor((middle / spread - nu) / others, 1 / others, level, noise_there)
-        moved = ((new_tau - tau).abs() * spread * there).amax()
+        moved = ((new_tau - tau).abs() * spread * there).nan_to_num().amax()
         tau = tau + STEP * (new_tau * there - tau)
         nu = nu + STEP * (new_nu * there - nu)
         if moved < SETTLED:
@@ -116,8 +116,9 @@ def cut(precision: Tensor, shift: Tensor, planes: list[Planes], noise: float = 1
 
 def _joined(precision: Tensor, shift: Tensor, slopes: Tensor, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor]:
     """The Gaussian, and one Gaussian factor for every plane."""
-    covariance = torch.linalg.inv(precision + (slopes * tau[..., None]).mT @ slopes)
-    covariance = (covariance + covariance.mT) / 2
+    covariance, singular = torch.linalg.inv_ex(precision + (slopes * tau[..., None]).mT @ slopes)
+    # Where answers are as exact as numbers are, one record's digits may not last; it must not stop the others.
+    covariance = torch.where((singular != 0)[:, None, None], torch.nan, (covariance + covariance.mT) / 2)
     mean = (covariance @ (shift + (slopes.mT @ nu[..., None])[..., 0])[..., None])[..., 0]
     return mean, covariance
 
