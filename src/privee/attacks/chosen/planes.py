@@ -17,6 +17,8 @@ from torch import Tensor
 from privee.attacks.chosen.answers import Answer, Limits
 
 ROUNDS, STEP, SETTLED = 80, 0.6, 1e-5
+FARTHEST = 1e3
+"""No answer moves what is believed by more of its standard deviations: digits were lost."""
 SHARPEST = Limits()
 
 
@@ -71,7 +73,9 @@ class CutGaussian:
             self._shift = self._shift + (weighted.mT @ value[..., None])[..., 0]
         mean, covariance = cut(self._precision, self._shift, self._planes, self._noise)
         # Answers that contradict each other, by rounding or a model that is not what it seemed, tell nothing more.
-        sound = (mean.isfinite().all(dim=1) & (covariance.diagonal(dim1=1, dim2=2) > 0).all(dim=1))[:, None]
+        reach = FARTHEST * self.covariance.diagonal(dim1=1, dim2=2).sqrt()
+        within = (mean - self.mean).abs() <= reach  # not so of what is no number
+        sound = (within & (covariance.diagonal(dim1=1, dim2=2) > 0)).all(dim=1)[:, None]
         self.mean = torch.where(sound, mean, self.mean)
         self.covariance = torch.where(sound[..., None], covariance, self.covariance)
 
