@@ -46,7 +46,7 @@ class QuestionCurve:
         subject, defense: what was asked.
         questions: how many, in rising order.
         errors: feature MSE after each of these numbers.
-        left: that error as a share of the guess's; 1 where nothing was given away.
+        left: that error as a share of the guess's, at most 1: who would do worse with the answers keeps the guess.
         worst: the column that is told best, after each of these numbers.
         guess: the best of the guesses that need no answer.
         guess_error: its feature MSE.
@@ -151,8 +151,8 @@ def _best_guess(sample: Sample, first: Tensor, seed: int) -> tuple[str, Tensor]:
 
 
 def _share(error: Tensor, guessed: Tensor) -> float:
-    whole = float(guessed.mean())
-    return float(error.mean()) / whole if whole > 0 else 1.0  # what is known anyway cannot be given away
+    whole = float(guessed.mean())  # if that is 0 all is known anyway, and nothing can be given away
+    return min(1.0, float(error.mean()) / whole) if whole > 0 else 1.0
 
 
 def _counts(questions: Sequence[int]) -> tuple[int, ...]:

@@ -78,7 +78,7 @@ def _print(curve: QuestionCurve) -> None:
     out.print("Left of a guess's error after so many questions about one record, with own columns of one's choice:")
     table = Table("questions", "", "left", "column told best", "left of it", box=None)
     for count, left, worst in zip(curve.questions, curve.left, curve.worst, strict=True):
-        bar = Bar(1.0, 0.0, min(left, 1.0), width=30, color="red" if left < 0.5 else "green")
+        bar = Bar(1.0, 0.0, left, width=30, color="red" if left < 0.5 else "green")
         table.add_row(f"{count:,}", bar, share(left), f"{worst.name} ({worst.party})", share(worst.left))
     out.print(table)
     out.print(

@@ -62,7 +62,7 @@ def _rounded(share: float) -> str:
 
 
 def _scale(axes: Axes, curve: QuestionCurve) -> None:
-    axes.set_ylim(0, 1.12 * max(1.0, *curve.left, *(column.left for column in curve.worst)))
+    axes.set_ylim(0, 1.12)
     axes.xaxis.set_major_locator(FixedLocator(list(range(len(curve.questions)))))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda at, _: str(curve.questions[round(at)])))
     axes.yaxis.set_major_locator(FixedLocator([0.0, 0.25, 0.5, 0.75, 1.0]))
