@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 from rich.bar import Bar
 from rich.table import Table
 
+from privee.cli.budget_questions import QUESTIONS, measured_curve, show_curve
 from privee.cli.names import DEFENSE
 from privee.cli.output import out, print_json
 from privee.defenses import Guarantee
@@ -21,10 +23,13 @@ Chance = Annotated[float | None, typer.Option("--probability", "-p", help="... w
 
 
 def budget(
+    run: Annotated[Path | None, typer.Argument(help="A finished run folder: what questions tell on its model.")] = None,
     defense: Annotated[
         str, typer.Option("--defense", "-d", autocompletion=DEFENSE, help="What is released, with settings.")
     ] = "privee-u:rho=0.1",
-    classes: Annotated[int, typer.Option("--classes", "-k", min=2, help="How many classes the model has.")] = 10,
+    classes: Annotated[
+        int | None, typer.Option("--classes", "-k", min=2, help="How many classes the model has. [default: 10]")
+    ] = None,
     epsilon: Annotated[
         float | None, typer.Option(help="Total of a record, where releases have an epsilon. [default: 8]")
     ] = None,
@@ -35,6 +40,18 @@ def budget(
     tolerance: Annotated[float | None, typer.Option(help="Absolute tolerance instead; needs --scores.")] = None,
     scores: Annotated[str | None, typer.Option(help="A score vector, such as 0.7,0.2,0.1.")] = None,
     probability: Chance = None,
+    questions: Annotated[
+        str | None, typer.Option(help="With a run: numbers of questions about one record. [default: 1,2,3,5,10]")
+    ] = None,
+    party: Annotated[list[str] | None, typer.Option(help="New tables for a run on tables: NAME=FILE.")] = None,
+    records: Annotated[int, typer.Option(min=1, help="With a run: records asked about.")] = 60,
+    auxiliary: Annotated[int, typer.Option(min=0, help="With a run: rows the attacker knows in full.")] = 500,
+    seed: Annotated[int, typer.Option(help="With a run: for records and all draws.")] = 0,
+    data_dir: Annotated[Path | None, typer.Option(help="With a run: folder with dataset files.")] = None,
+    picture: Annotated[
+        Path | None, typer.Option("--out", "-o", help="With a run: draw the curve as .png or .svg.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", "-f", help="Replace the picture if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """How many queries a record can bear before repeated releases give too much away.
@@ -42,22 +59,40 @@ def budget(
     Example: `privee budget --defense privee-u:rho=0.1 --classes 10 --within 0.001`
 
     With a proof of differential privacy: `privee budget --defense ordered-dp:epsilon=1 --epsilon 10`
+
+    What each further question can tell: `privee budget runs/digits --defense ranking-only --questions 1,2,5`
     """
+    chance = {"within": within, "tolerance": tolerance, "scores": scores, "probability": probability}
+    if run is None:
+        _need_run(questions=questions, party=party, data_dir=data_dir, out=picture)
+        _of_releases(defense, 10 if classes is None else classes, epsilon, delta, chance, as_json)
+        return
+    _refuse("a run", "a curve by number of questions", classes=classes, epsilon=epsilon, delta=delta or None, **chance)
+    asked: dict[str, Any] = {
+        "records": records,
+        "auxiliary": auxiliary,
+        "seed": seed,
+        "picture": picture,
+        "force": force,
+    }
+    curve = measured_curve(run, defense, questions or QUESTIONS, party=party, data_dir=data_dir, **asked)
+    show_curve(curve, as_json)
+
+
+def _of_releases(
+    defense: str, classes: int, epsilon: float | None, delta: float, chance: dict[str, Any], as_json: bool
+) -> None:
+    """How many releases of the same scores; `chance` is what says when a score counts as known."""
     chosen = make_defense(defense)
     if isinstance(chosen, RankNoise):
         _refuse(chosen.name, "releases without an epsilon", epsilon=epsilon, delta=delta or None)
-        plan = plan_budget(
-            chosen,
-            classes=classes,
-            within=0.01 if within is None else within,
-            tolerance=tolerance,
-            scores=None if scores is None else _vector(scores),
-            probability=0.5 if probability is None else probability,
-        )
+        given = {name: value for name, value in chance.items() if value is not None}
+        if "scores" in given:
+            given["scores"] = _vector(given["scores"])
+        plan = plan_budget(chosen, classes=classes, **({"within": 0.01, "probability": 0.5} | given))
         print_json(plan.as_dict()) if as_json else _show(plan)
         return
-    unused = {"within": within, "tolerance": tolerance, "scores": scores, "probability": probability}
-    _refuse(chosen.name, "no chance of a hit in closed form, which privee-u and privee-u+ have", **unused)
+    _refuse(chosen.name, "no chance of a hit in closed form, which privee-u and privee-u+ have", **chance)
     found = release_budget(chosen, classes=classes, total=TOTAL if epsilon is None else epsilon, delta=delta)
     print_json(found.as_dict()) if as_json else _tell(found, chosen.guarantee(classes))
 
@@ -67,6 +102,14 @@ def _refuse(name: str, has: str, **given: object) -> None:
     for option, value in given.items():
         if value is not None:
             raise PriveeError(f"--{option} means nothing here: {name} has {has}")
+
+
+def _need_run(**given: object) -> None:
+    """What is asked of a model needs one."""
+    for option, value in given.items():
+        if value is not None:
+            name = option.replace("_", "-")
+            raise PriveeError(f"--{name} is for a run's model; give its folder: privee budget RUN --questions 1,2,5")
 
 
 def _tell(found: ReleaseBudget, proven: Guarantee) -> None:

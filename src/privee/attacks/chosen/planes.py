@@ -17,6 +17,8 @@ from torch import Tensor
 from privee.attacks.chosen.answers import Answer, Limits
 
 ROUNDS, STEP, SETTLED = 80, 0.6, 1e-5
+FARTHEST = 1e3
+"""No answer moves what is believed by more of its standard deviations: digits were lost."""
 SHARPEST = Limits()
 
 
@@ -71,7 +73,9 @@ class CutGaussian:
             self._shift = self._shift + (weighted.mT @ value[..., None])[..., 0]
         mean, covariance = cut(self._precision, self._shift, self._planes, self._noise)
         # Answers that contradict each other, by rounding or a model that is not what it seemed, tell nothing more.
-        sound = (mean.isfinite().all(dim=1) & (covariance.diagonal(dim1=1, dim2=2) > 0).all(dim=1))[:, None]
+        reach = FARTHEST * self.covariance.diagonal(dim1=1, dim2=2).sqrt()
+        within = (mean - self.mean).abs() <= reach  # not so of what is no number
+        sound = (within & (covariance.diagonal(dim1=1, dim2=2) > 0)).all(dim=1)[:, None]
         self.mean = torch.where(sound, mean, self.mean)
         self.covariance = torch.where(sound[..., None], covariance, self.covariance)
 
@@ -106,7 +110,7 @@ def cut(precision: Tensor, shift: Tensor, planes: list[Planes], noise: float = 1
         spread = ((slopes @ covariance) * slopes).sum(dim=2).clamp_min(1e-300)
         others = (1 / spread - tau).clamp_min(1e-12 / spread)
         new_tau, new_nu = _factor((middle / spread - nu) / others, 1 / others, level, noise_there)
-        moved = ((new_tau - tau).abs() * spread * there).amax()
+        moved = ((new_tau - tau).abs() * spread * there).nan_to_num().amax()
         tau = tau + STEP * (new_tau * there - tau)
         nu = nu + STEP * (new_nu * there - nu)
         if moved < SETTLED:
@@ -116,8 +120,9 @@ def cut(precision: Tensor, shift: Tensor, planes: list[Planes], noise: float = 1
 
 def _joined(precision: Tensor, shift: Tensor, slopes: Tensor, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor]:
     """The Gaussian, and one Gaussian factor for every plane."""
-    covariance = torch.linalg.inv(precision + (slopes * tau[..., None]).mT @ slopes)
-    covariance = (covariance + covariance.mT) / 2
+    covariance, singular = torch.linalg.inv_ex(precision + (slopes * tau[..., None]).mT @ slopes)
+    # Where answers are as exact as numbers are, one record's digits may not last; it must not stop the others.
+    covariance = torch.where((singular != 0)[:, None, None], torch.nan, (covariance + covariance.mT) / 2)
     mean = (covariance @ (shift + (slopes.mT @ nu[..., None])[..., 0])[..., None])[..., 0]
     return mean, covariance
 
