@@ -39,8 +39,8 @@ def test_of_a_run_on_tables_its_tables_are_needed(run, privee, tmp_path):
         (("--out", "c.png"), "--out is for a run's model"),
         (("RUN", "--classes", 3), "--classes means nothing here: a run has a curve by number of questions"),
         (("RUN", "--epsilon", 3), "--epsilon means nothing here"),
-        (("RUN", "--questions", "1,x"), "--questions must be whole numbers separated by commas"),
-        (("RUN", "--questions", "0,2"), "--questions counts from 1 on, got 0"),
+        (("RUN", "--questions", "1,x"), "--questions takes whole numbers"),
+        (("RUN", "--questions", "0,2"), "--questions takes numbers from 1 on"),
         (("RUN", "--out", "c.pdf"), "cannot tell the format of c.pdf; a picture ends in .png or .svg"),
     ],
 )

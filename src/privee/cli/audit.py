@@ -10,11 +10,10 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from privee.cli.model_options import MODEL_NAMES, check_source, chosen_subjects
+from privee.cli.model_options import MODEL_NAMES, check_source, chosen_subjects, question_counts
 from privee.cli.names import ATTACK, DATASET, DEFENSE, MODEL, check_attack, check_defense
 from privee.cli.output import ROOMY, InterruptedByUserError, folded, out, print_json, progress_bar
 from privee.data.partition import How
-from privee.errors import PriveeError
 
 if TYPE_CHECKING:
     from privee.audit import Audit, Card
@@ -95,7 +94,7 @@ def audit(
         records=records,
         auxiliary_rows=auxiliary,
         queries=queries,
-        questions=None if questions is None else question_counts(questions),
+        questions=None if questions is None else question_counts(questions, none=True),
         pictures=pictures,
     )
     try:
@@ -124,19 +123,6 @@ def audit(
         return
     print_audit(found)
     out.print(f"Report: {files['report']}", markup=False)
-
-
-def question_counts(text: str) -> tuple[int, ...]:
-    """`1,2,5`: numbers of questions; 0 alone is none."""
-    try:
-        counts = tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise PriveeError(f"--questions takes whole numbers such as 1,2,5,10; got {text!r}") from None
-    if counts == (0,):
-        return ()
-    if min(counts) < 1:
-        raise PriveeError(f"--questions takes numbers from 1 on, or 0 alone for none; got {text!r}")
-    return counts
 
 
 def print_audit(found: Audit) -> None:

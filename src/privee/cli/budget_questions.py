@@ -10,7 +10,7 @@ from rich.bar import Bar
 from rich.table import Table
 
 from privee.atomic import refuse_existing
-from privee.cli.model_options import check_source, chosen_subject
+from privee.cli.model_options import check_source, chosen_subject, question_counts
 from privee.cli.output import out, print_json, progress_bar
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError
@@ -20,17 +20,6 @@ if TYPE_CHECKING:
 
 QUESTIONS = "1,2,3,5,10"
 FORMATS = (".png", ".svg")
-
-
-def counts_of(text: str) -> tuple[int, ...]:
-    """Numbers of questions, as in 1,2,5."""
-    try:
-        counts = tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise PriveeError("--questions must be whole numbers separated by commas, such as 1,2,5") from None
-    if min(counts) < 1:
-        raise PriveeError(f"--questions counts from 1 on, got {min(counts)}")
-    return tuple(sorted(set(counts)))
 
 
 def measured_curve(
@@ -47,7 +36,7 @@ def measured_curve(
     force: bool,
 ) -> QuestionCurve:
     """The curve, and its picture if a file was named. What is wrong is said before PyTorch is loaded."""
-    counts, chosen = counts_of(questions), make_defense(defense)
+    counts, chosen = question_counts(questions), make_defense(defense)
     check_source(run, dataset=None, entry=None, party=party, models=[])
     if picture is not None:
         if picture.suffix.lower() not in FORMATS:

@@ -99,6 +99,19 @@ def _show_worth(worth: ModelWorth) -> None:
         out.print(f"The joint model adds nothing to {worth.active}'s own columns here.", markup=False)
 
 
+def question_counts(text: str, *, none: bool = False) -> tuple[int, ...]:
+    """Numbers of questions, as in `1,2,5`, in rising order; with `none`, 0 alone is for none."""
+    try:
+        counts = tuple(sorted({int(part) for part in text.split(",")}))
+    except ValueError:
+        raise PriveeError(f"--questions takes whole numbers such as 1,2,5,10; got {text!r}") from None
+    if none and counts == (0,):
+        return ()
+    if counts[0] < 1:
+        raise PriveeError(f"--questions takes numbers from 1 on{', or 0 alone for none' * none}; got {text!r}")
+    return counts
+
+
 def check_source(
     run: Path | None, *, dataset: str | None, entry: str | None, party: Sequence[str] | None, models: Sequence[str]
 ) -> None:
