@@ -22,7 +22,6 @@ from privee.audit.subject import Sample, Subject
 from privee.data.columns import SourceColumn
 from privee.defenses import Defense
 from privee.errors import SettingError
-from privee.vfl.threads import torch_threads
 
 QUESTIONS = (1, 2, 3, 5, 10)
 NOTHING_TO_TELL = 0.01
@@ -126,8 +125,7 @@ def estimates_after_each(
     """The unknown columns as estimated after 0, 1, 2 ... questions, (questions + 1, n, columns)."""
     nothing_yet = np.zeros((1, len(sample.own), sample.model.n_classes))  # every answer is asked for
     view = sample.view(nothing_yet, defense, adaptive=True, oracle=sample.oracle(defense, seed))
-    # So many small products gain nothing from more threads, which wait for each other on a busy machine.
-    with torch.random.fork_rng(devices=[]), torch_threads(1):
+    with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return ChosenColumns(questions=questions).after_each(view, Watch(on_step))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -39,6 +39,9 @@ def attack(
     entry: Annotated[str | None, typer.Option(help="Your own model: module:function returning its parts.")] = None,
     party: Annotated[list[str] | None, typer.Option(help="New tables for a run on tables: NAME=FILE.")] = None,
     fraction: Annotated[float | None, typer.Option(help="Share of the columns the attacker holds.")] = None,
+    by: Annotated[
+        Literal["active", "passive"], typer.Option(help="Who attacks: the active party, or the passive ones together.")
+    ] = "active",
     split: Annotated[How | None, typer.Option(help="With --dataset: how columns are dealt out.")] = None,
     records: Annotated[int, typer.Option(min=1, help="Records attacked.")] = 200,
     auxiliary: Annotated[int, typer.Option(min=0, help="Rows the attacker knows in full.")] = 500,
@@ -84,6 +87,7 @@ def attack(
         data_dir=data_dir,
         folder=CHECKPOINTS,
     )
+    subject = subject.swapped() if by == "passive" else subject
     try:
         with progress_bar(attack) as progress:
             finding, guesses, unknown = attack_once(

@@ -36,6 +36,9 @@ def audit(
     fraction: Annotated[
         list[float] | None, typer.Option(help="Share of the columns the attacker holds, repeatable.")
     ] = None,
+    by: Annotated[
+        Literal["active", "passive"], typer.Option(help="Who attacks: the active party, or the passive ones together.")
+    ] = "active",
     split: Annotated[How | None, typer.Option(help="With --dataset: how columns are dealt out.")] = None,
     defense: Annotated[
         Many, typer.Option("--defense", "-d", autocompletion=DEFENSE, help="Repeatable; one of each kind by default.")
@@ -110,6 +113,7 @@ def audit(
             data_dir=data_dir,
             folder=folder,
         )
+        subjects = [subject.swapped() if by == "passive" else subject for subject in subjects]
         subjects = [subject.marked(sensitive or ()) for subject in subjects]
         with progress_bar("attacking") as progress:
             found = run_grid(subjects, grid, jobs=jobs, engine=engine, folder=folder, progress=progress)

@@ -20,6 +20,7 @@ from privee.attacks.registry import register
 from privee.attacks.view import AttackerView, Oracle
 from privee.attacks.watch import Watch
 from privee.errors import PriveeError, SettingError
+from privee.vfl.threads import torch_threads
 
 PROBED = 16
 POOL = 40
@@ -69,15 +70,19 @@ class ChosenColumns(Attack):
         """The unknown columns as estimated after 0, 1, 2 ... questions, (questions + 1, n, columns)."""
         if view.oracle is None:
             raise PriveeError("the chosen-columns attack needs an oracle to ask")
+        with torch_threads(1):  # many small products: threads would wait for each other
+            return self._played(view, view.oracle, watch or Watch())
+
+    def _played(self, view: AttackerView, oracle: Oracle, watch: Watch) -> Tensor:
         wider, rehearsal = with_rehearsal(view)
         seed = torch.initial_seed() % 2**31
         game = _Game(wider, _prior(view, wider), self.allowed, seed)
         asked = torch.zeros(self.questions, *wider.own.shape, dtype=wider.own.dtype)
         released = torch.zeros(self.questions, *wider.releases.shape[1:], dtype=wider.own.dtype)
-        for step in (watch or Watch()).steps("questions", self.questions, {"asked": asked, "released": released}):
+        for step in watch.steps("questions", self.questions, {"asked": asked, "released": released}):
             game.learn(asked, released, step)  # what a checkpoint holds, if there is one
             asked[step] = game.next_question(step)
-            released[step, : view.rows] = _asked(view.oracle, asked[step, : view.rows])
+            released[step, : view.rows] = _asked(oracle, asked[step, : view.rows])
             released[step, view.rows :] = rehearsal.answer(view, asked[step, view.rows :], seed + step)
             game.learn(asked, released, step + 1)
         game.learn(asked, released, self.questions)
