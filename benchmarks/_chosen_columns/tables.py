@@ -53,9 +53,8 @@ def _table(stored: dict[str, Any], part: str, subject: str, counts: tuple[int, .
     cells = _cells(stored, part, subject)
     counts = tuple(count for count in counts if str(count) in cells[0]["errors"])
     accuracy = stored.get("accuracy", {}).get(subject)
-    title = (
-        f"{subject}{', asked by the passive party' if part == 'swapped' else ''}, accuracy {accuracy:.3f}: feature MSE"
-    )
+    who = ", asked by the passive party" if part == "swapped" else ""
+    title = f"{subject}{who}, accuracy {accuracy:.3f}: feature MSE, and what it is of the guess's"
     told = f"told best after {counts[-1]}"
     table = Table("defense", "guess", "honest", *(f"after {count}" for count in counts), told, "seeds", title=title)
     for spec in dict.fromkeys(_spec_of(key) for key in stored[part] if _subject_of(key) == subject):
@@ -64,11 +63,18 @@ def _table(stored: dict[str, Any], part: str, subject: str, counts: tuple[int, .
             spec,
             short_number(estimate([_guess(cell) for cell in mine]).mean),
             _honest(stored, subject, spec) if part == "grid" else "",
-            *(with_interval(estimate([cell["errors"][str(count)] for cell in mine])) for count in counts),
+            *(_error(mine, count) for count in counts),
             f"{min(cell['best-told column'][str(counts[-1])]['left'] for cell in mine):.1%} left",
             str(len(mine)),
         )
     return table
+
+
+def _error(mine: list[dict[str, Any]], count: int) -> str:
+    """The mean over seeds with its interval, and what that is of the guess's error."""
+    found = estimate([cell["errors"][str(count)] for cell in mine])
+    left = found.mean / estimate([_guess(cell) for cell in mine]).mean
+    return f"{with_interval(found)}, {'< 0.1%' if left < 0.001 else f'{left:.1%}'}"
 
 
 def _honest(stored: dict[str, Any], subject: str, spec: str) -> str:
