@@ -17,6 +17,8 @@ from privee.attacks.view import AttackerView, Auxiliary
 from privee.randomness import seeded
 
 ROWS, FEWEST, POOLED = 40, 120, 20
+ALL = 0.9
+"""From this share on estimates are believed whole: one rehearsed row that went wrong must not cost others digits."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -44,7 +46,8 @@ class Rehearsal:
         overall = together.sum() / size.sum().clamp_min(1e-300)
         share = together / size.clamp_min(1e-300)
         share = (len(self.own) * share + POOLED * overall) / (len(self.own) + POOLED)
-        return guess[:real] + share.clamp(0.0, 1.0) * (estimate[:real] - guess[:real])
+        share = torch.where(share > ALL, 1.0, share.clamp_min(0.0))
+        return guess[:real] + share * (estimate[:real] - guess[:real])
 
 
 def with_rehearsal(view: AttackerView) -> tuple[AttackerView, Rehearsal]:
