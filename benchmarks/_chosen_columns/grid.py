@@ -80,10 +80,6 @@ def accuracy(of: Subject) -> float | None:
     return many.accuracy(many.scores)
 
 
-def sample_of(of: Subject, dataset: str, seed: int) -> Sample:
-    return of.sample(seed, records_of(dataset), AUXILIARY_ROWS)
-
-
 def measure(of: Subject, sample: Sample, spec: str, counts: tuple[int, ...], seed: int) -> dict[str, Any]:
     """Errors after so many questions, beside those of guesses without any answer."""
     started = time.monotonic()

@@ -16,7 +16,6 @@ BARS = (
     ("digits", "mlp", 10, 0.5, "below half of the guess"),
 )
 """What was to be reached behind ranking-only; a bar of 0.5 is a share of the guess."""
-HONEST = ("equation-solving", "prior-informed")
 
 
 def show(stored: dict[str, Any], counts: tuple[int, ...], wanted: list[tuple[str, str]]) -> None:

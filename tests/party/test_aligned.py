@@ -86,7 +86,7 @@ def asking(world: World, parties: dict[str, str]):
             stack.callback(process.stop)
         addresses = [f"--party={name}={process.wait_ready().address}" for name, process in started.items()]
         ledger = ["--ledger", world.ledger_url, "--ledger-key", str(world.ledger_key)]
-        options = ["-d", "privee-u:rho=0.1", "--releases", "1000", "--port", "0"]
+        options = ["-d", "privee-u:rho=0.1", "--releases", "1000", "--variants", "none", "--port", "0"]
         gateway = stack.enter_context(
             ServerProcess(
                 ["gateway", "serve", str(world.run), *addresses, *ledger, *options],
