@@ -46,7 +46,7 @@ def test_each_count_has_its_grade_and_the_curve_falls(asked):
         assert [len(one.after) for one in card.asked_again] == [2, 5]
         assert card.most_asked.after[0] == pytest.approx(1, abs=0.2)  # the guess, before any question
         assert len(card.most_asked.columns) == PASSIVE
-        assert card.most_asked.records == 100
+        assert card.most_asked.records == 60
     ranking = asked.card("ranking-only").most_asked.after
     assert all(later < earlier for earlier, later in itertools.pairwise(ranking))
 

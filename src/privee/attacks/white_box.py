@@ -85,13 +85,17 @@ class WhiteBox:
 
     def logits_at(self, own: Tensor, unknown: Tensor) -> Tensor:
         """For each record several unknown columns that it might have, (n, points, columns): (n, points, classes)."""
+        return self.logits_at_each([own], unknown)[0]
+
+    def logits_at_each(self, owns: Sequence[Tensor], unknown: Tensor) -> list[Tensor]:
+        """The same with several own rows of each record in turn; what unknown columns give is worked out once."""
         n, points, width = unknown.shape
         rows = unknown.reshape(n * points, width)
-        if isinstance(self._logits, _Logits):  # the own part is the same for all points of a record
-            found = self._logits.repeated(own, rows, points)
+        if isinstance(self._logits, _Logits):
+            found = self._logits.repeated(owns, rows, points)
         else:
-            found = self.logits(own.repeat_interleave(points, dim=0), rows)
-        return found.reshape(n, points, self.n_classes)
+            found = [self.logits(own.repeat_interleave(points, dim=0), rows) for own in owns]
+        return [logits.reshape(n, points, self.n_classes) for logits in found]
 
     def scores(self, own: Tensor, unknown: Tensor) -> Tensor:
         """The model's class confidences for these columns."""
@@ -145,16 +149,19 @@ class _Logits:
 
     def __call__(self, own: Tensor, unknown: Tensor) -> Tensor:
         descends = torch.is_grad_enabled() and unknown.requires_grad and not own.requires_grad
-        return self._joined(self._of_own(own) if descends else self._embedded(own), unknown)
+        return self._joined(self._of_own(own) if descends else self._embedded(own), self._unknown_parts(unknown))
 
-    def repeated(self, own: Tensor, unknown: Tensor, times: int) -> Tensor:
-        """Each own row with as many unknown ones that follow each other."""
-        return self._joined(self._embedded(own).repeat_interleave(times, dim=0), unknown)
+    def repeated(self, owns: Sequence[Tensor], unknown: Tensor, times: int) -> list[Tensor]:
+        """Each own row with as many unknown ones that follow each other; for several own rows in turn."""
+        parts = self._unknown_parts(unknown)
+        return [self._joined(self._embedded(own).repeat_interleave(times, dim=0), parts) for own in owns]
 
-    def _joined(self, own_part: Tensor, unknown: Tensor) -> Tensor:
+    def _unknown_parts(self, unknown: Tensor) -> list[Tensor]:
         flat = unknown.to(self._precision).split(self._sizes[1:], dim=1)
         passive = zip(self._bottoms[1:], flat, self._shapes[1:], strict=True)
-        parts = [bottom(x.reshape(len(x), *shape)) for bottom, x, shape in passive]
+        return [bottom(x.reshape(len(x), *shape)) for bottom, x, shape in passive]
+
+    def _joined(self, own_part: Tensor, parts: Sequence[Tensor]) -> Tensor:
         logits: Tensor = self._top([own_part, *parts])
         return logits.double()
 

@@ -29,7 +29,7 @@ from privee.version import __version__
 
 RECORDS, AUXILIARY_ROWS = 200, 500
 """For attacks that rebuild whole records."""
-ASKED_RECORDS = 100
+ASKED_RECORDS = 60
 """For attacks that ask about each of them again and again."""
 QUESTIONS = (1, 5)
 CHOSEN = "chosen-columns:questions={}"

@@ -23,7 +23,7 @@ from privee.errors import PriveeError, SettingError
 from privee.vfl.threads import torch_threads
 
 PROBED = 16
-POOL = 40
+POOL = 20
 """Real rows that a search starts from."""
 
 

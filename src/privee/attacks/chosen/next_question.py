@@ -15,7 +15,7 @@ from privee.attacks.white_box import WhiteBox
 LogitsOf = Callable[[Tensor], Tensor]
 """Logits with these own columns at what is possible of each record, less those wanted: (n, points, classes)."""
 
-PROJECTIONS, STEPS, SOLVING, SEEN = 300, 60, 8, 12
+PROJECTIONS, STEPS, SOLVING, SEEN = 300, 40, 8, 10
 CLOSE_ENOUGH = 1e-10
 RATE, LOWEST_RATE = 0.05, 1e-3
 SMALLEST = 1e-12

@@ -14,7 +14,7 @@ from privee.attacks.chosen.answers import Answer, Limits
 from privee.attacks.chosen.belief import Prior
 from privee.attacks.white_box import WhiteBox
 
-PARTICLES, STAGES, SWEEPS, TRIES = 24, 5, 4, 4
+PARTICLES, STAGES, SWEEPS, TRIES = 20, 4, 4, 4
 SOFTNESS = 0.4
 """How far an answer may be missed, in units of how far particles differ about it."""
 OUTSIDE = 0.02
@@ -73,8 +73,8 @@ class Particles:
         """What all answers show of y: gaps that must not be negative, and how far off values are, in their noise."""
         columns = self._prior.columns(y)
         gaps, values = [], []
-        for answer in self._answers:
-            logits = self._model.logits_at(answer.own, columns)
+        by_answer = self._model.logits_at_each([answer.own for answer in self._answers], columns)
+        for answer, logits in zip(self._answers, by_answer, strict=True):
             gaps.append(torch.where(answer.shown[:, None], answer.gaps(logits), torch.inf))
             if answer.reading is not None:
                 values.append(answer.reading.sums(logits) - answer.reading.value[:, None])

@@ -16,7 +16,7 @@ from torch import Tensor
 from privee.attacks.view import AttackerView, Auxiliary
 from privee.randomness import seeded
 
-ROWS, FEWEST, POOLED = 40, 120, 20
+ROWS, FEWEST, POOLED = 30, 120, 20
 ALL = 0.9
 """From this share on estimates are believed whole: one rehearsed row that went wrong must not cost others digits."""
 
