@@ -130,7 +130,7 @@ def test_rows_that_are_allowed_are_the_only_ones_asked_with():
     errors = play(records, "ranking-only", questions=4, allowed="rows")
     real = {tuple(row) for row in records.auxiliary.own.tolist()}
     assert {tuple(row) for own in records.asked for row in own.tolist()} <= real
-    assert errors[4] < 0.7 * errors[0]
+    assert errors[4] < 0.8 * errors[0]
 
 
 @pytest.mark.parametrize("kind", ["logistic", "bent"])

@@ -5,7 +5,7 @@ import torch
 
 from privee.attacks.chosen.answers import answer_of
 from privee.attacks.chosen.belief import prior_of
-from privee.attacks.chosen.particles import Particles
+from privee.attacks.chosen.particles import PARTICLES, Particles
 from tests._support.asked_records import small_records
 
 
@@ -45,7 +45,7 @@ def test_they_explain_what_was_answered():
 
 
 def _contradicting(belief: Particles, answer) -> float:
-    points = belief.points(24, torch.Generator().manual_seed(1))
+    points = belief.points(PARTICLES, torch.Generator().manual_seed(1))
     gaps = answer.gaps(belief.logits(answer.own, points))
     return float((gaps < 0)[answer.shown[:, None].expand_as(gaps)].double().mean())
 
@@ -53,13 +53,13 @@ def _contradicting(belief: Particles, answer) -> float:
 def test_more_points_than_particles_spread_as_they_do():
     """Points between two particles: same mean and spread, to a fifth (100 x more than chance allows)."""
     belief, _ = learned("bent", "ranking-only", 1)
-    few, many = (belief.points(count, torch.Generator().manual_seed(1)) for count in (24, 4000))
+    few, many = (belief.points(count, torch.Generator().manual_seed(1)) for count in (PARTICLES, 4000))
     assert torch.allclose(few.mean(dim=1), many.mean(dim=1), atol=0.05)
     assert (many.std(dim=1) / few.std(dim=1)).mean() == pytest.approx(1.0, abs=0.2)
 
 
 def test_columns_stay_near_the_box():
     belief, _ = learned("bent", "none", 2)
-    points = belief.points(24, torch.Generator().manual_seed(1))
+    points = belief.points(PARTICLES, torch.Generator().manual_seed(1))
     assert points.min() > -0.2
     assert points.max() < 1.2
