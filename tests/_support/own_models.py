@@ -39,7 +39,7 @@ def without_times(findings) -> list[Finding]:
     return [dataclasses.replace(finding, seconds=0.0) for finding in findings]
 
 
-def small(folder=None, attackers=("naive", "adaptive"), **more):
+def small(folder=None, attackers=("naive", "adaptive"), naive_once=False, **more):
     subject = subject_from_arrays(numpy_model, *columns())
     grid = Grid(
         defenses=("none", "privee-u:rho=0.1", "ranking-only"),
@@ -47,5 +47,6 @@ def small(folder=None, attackers=("naive", "adaptive"), **more):
         records=40,
         seeds=(0, 1),
         attackers=attackers,
+        naive_once=naive_once,
     )
     return run_grid([subject], grid, folder=folder, **more)

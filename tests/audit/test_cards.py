@@ -39,6 +39,19 @@ def cards_of(findings):
 GUESSES = [finding("", "mean guess", "guess", 0.05), finding("", "regression guess", "guess", 0.02)]
 
 
+def test_an_attack_tried_with_one_seed_is_judged_by_the_guess_with_that_seed():
+    """The first seed's records are easy for everybody: who was tried there alone has done nothing special."""
+    guesses = [finding("", "mean guess", "guess", error, seed) for seed, error in enumerate((0.01, 0.05, 0.09))]
+    adaptive = [
+        finding("none", "a", "adaptive", e / 2, k, guess_normalised=0.5) for k, e in enumerate((0.01, 0.05, 0.09))
+    ]
+    naive = finding("none", "b", "naive", 0.009, 0, guess_normalised=0.9)
+    lost = finding("none", "c", "naive", 0.02, 0, guess_normalised=2.0)
+    card = cards_of([*guesses, *adaptive, naive, lost])["none"]
+    assert (card.headline.attack, card.guess_normalised) == ("a", 0.5)
+    assert card.failed == ("c (naive)",)
+
+
 def test_the_smallest_error_is_the_headline_and_losers_are_marked():
     cards = cards_of(
         [

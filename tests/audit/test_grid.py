@@ -141,3 +141,15 @@ def test_knowing_the_defense_never_hurts(digits, spec):
     }
     worse_by = best["adaptive"] - best["naive"]
     assert worse_by.mean() <= 2 * worse_by.std(ddof=1) / math.sqrt(5) + 1e-9
+
+
+def test_who_ignores_a_defense_is_tried_with_one_seed_where_that_is_asked_for(whole):
+    """What is the same work for both is there with every seed all the same."""
+    once = small(jobs=1, naive_once=True)
+    tried = {(f.defense, f.seed) for f in once.findings if f.attacker == "naive"}
+    assert {(defense, 0) for defense in ("none", "privee-u:rho=0.1")} <= tried
+    assert ("privee-u:rho=0.1", 1) not in tried
+    assert [f for f in without_times(once.findings) if f.attacker == "adaptive"] == [
+        f for f in without_times(whole.findings) if f.attacker == "adaptive"
+    ]
+    assert [card.grade for card in once.cards] == [card.grade for card in whole.cards]

@@ -89,6 +89,7 @@ def audit(
         records=records,
         auxiliary_rows=auxiliary_rows,
         queries=queries,
+        naive_once=True,
         questions=None if questions is None else tuple(questions),
     )
     folder = None if out is None else Path(out)

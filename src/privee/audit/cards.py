@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -210,15 +210,37 @@ def _normalised(here: Sequence[Finding], headline: Best, guess: Best) -> float:
     for finding in here:
         if finding.guess_normalised is not None:
             shares[finding.attack, finding.attacker].append(finding.guess_normalised)
-    own = headline.error.mean / guess.error.mean if guess.error.mean > 0 else 1.0
+    # An attack with fewer seeds than the guess attacked other records: its own shares say what it is worth.
+    alike = headline.error.seeds == guess.error.seeds or not shares
+    own = headline.error.mean / guess.error.mean if guess.error.mean > 0 and alike else 1.0
     return min([own, *(float(np.mean(some)) for some in shares.values())])
 
 
 def _headline(mine: Sequence[Finding], spec: str) -> Best:
-    """The attacker chooses among all attacks, knowing or ignoring the defense, and all guesses."""
+    """The attacker chooses among all attacks, knowing or ignoring the defense, and all guesses.
+
+    Some were tried with fewer seeds than others, so each is compared by what it leaves of the best guess's error there.
+    """
     here = [f for f in mine if f.defense == spec and not f.questions]
-    found = (_best(here, "adaptive"), _best(here, "naive"), _best(mine, "guess"))  # of equals, the first
-    return min((best for best in found if best is not None), key=lambda best: best.error.mean)
+    guess = _best(mine, "guess")
+    found = (_best(here, "adaptive"), _best(here, "naive"), guess)  # of equals, the first
+    blind = {} if guess is None else _by_seed(mine, guess.attack, "guess")
+
+    def left(best: Best) -> float:
+        seeds = _by_seed(mine if best.attacker == "guess" else here, best.attack, best.attacker)
+        guessed = [blind[seed] for seed in seeds if seed in blind]
+        return best.error.mean / (float(np.mean(guessed or list(blind.values()) or [1.0])) or 1.0)
+
+    return min((best for best in found if best is not None), key=left)
+
+
+def _by_seed(findings: Iterable[Finding], attack: str, who: Attacker) -> dict[int, float]:
+    """The error of an attack that rebuilds whole records, or of a guess, with each seed."""
+    return {
+        f.seed: f.feature_mse
+        for f in findings
+        if (f.attack, f.attacker) == (attack, who) and f.feature_mse is not None and not f.by_column
+    }
 
 
 def _best(findings: Sequence[Finding], who: Attacker) -> Best | None:
@@ -237,16 +259,18 @@ def _errors(findings: Iterable[Finding]) -> dict[tuple[str, str], list[float]]:
 
 
 def _failed(here: Sequence[Finding], mine: Sequence[Finding]) -> tuple[str, ...]:
-    """Attacks that lost to the column means, and attacks that found nothing at all (with the reason)."""
-    lost = [f"{attack} ({who})" for (attack, who), errors in _errors(here).items() if _lost(errors, mine)]
+    """Attacks that lost to the column means on their records, and attacks that found nothing (with the reason)."""
+    means = _by_seed(mine, MEAN_GUESS, "guess")
+    tried = {(f.attack, f.attacker): _by_seed(here, f.attack, f.attacker) for f in here}
+    lost = [f"{attack} ({who})" for (attack, who), errors in tried.items() if errors and _lost(errors, means)]
     broken = {f"{f.attack} ({f.attacker}): {f.reason}" for f in here if f.status == "failed" and f.feature_mse is None}
     return tuple(sorted({*lost, *broken}))
 
 
-def _lost(errors: Sequence[float], mine: Sequence[Finding]) -> bool:
+def _lost(errors: Mapping[int, float], means: Mapping[int, float]) -> bool:
     """Worse than the column means, on average over seeds."""
-    means = [f.feature_mse for f in mine if f.attack == MEAN_GUESS and f.feature_mse is not None]
-    return float(np.mean(errors)) > float(np.mean(means))
+    blind = [means[seed] for seed in errors if seed in means] or list(means.values())
+    return float(np.mean(list(errors.values()))) > float(np.mean(blind))
 
 
 def _skipped(here: Sequence[Finding]) -> dict[str, str]:

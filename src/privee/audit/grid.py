@@ -62,6 +62,8 @@ class Grid:
         questions: how many times an attacker asks who chooses its own columns; 1 and 5 unless attacks are named, and
             () for not at all.
         attackers: "naive", "adaptive" or both.
+        naive_once: try naive ones with the first seed alone where adaptive ones are tried too and it is not the same
+            work: they show what ignoring a defense makes of it, and take their time.
         pictures: keep reconstructions of a few records for the report (they show true private columns).
         curves: measure what repeated queries of PRIVEE-U give away.
         own_columns: measure what the attacker's own columns alone are worth for the task.
@@ -77,6 +79,7 @@ class Grid:
     queries: int = 1
     questions: tuple[int, ...] | None = None
     attackers: tuple[str, ...] = ("naive", "adaptive")
+    naive_once: bool = False
     pictures: bool = True
     curves: bool = True
     own_columns: bool = True
@@ -213,6 +216,8 @@ def _tasks(study: _Study, grid: Grid, *, shown: bool) -> Iterator[Task]:
                 adaptive = who == "adaptive"
                 # Where knowing the defense changes nothing it is the same work, done once.
                 knows = adaptive or (nothing_to_undo and make_attack(attack).reads_only)
+                if not knows and grid.naive_once and "adaptive" in grid.attackers and study.seed != grid.seeds[0]:
+                    continue
                 yield Task(
                     key=task_key(fingerprint, defense, attack, knows, study.seed, grid.queries, keep, bound),
                     subject=study.subject,

@@ -97,6 +97,7 @@ def audit(
         records=records,
         auxiliary_rows=auxiliary,
         queries=queries,
+        naive_once=True,
         questions=None if questions is None else question_counts(questions, none=True),
         pictures=pictures,
     )
