@@ -12,6 +12,7 @@ from privee.errors import PriveeError
 from privee.progress import Progress
 from privee.vfl.learner import Learner
 from privee.vfl.messages import Channel, Embedding, LogitGradient, Logits, Message, Report, ReportRequest, Work
+from privee.vfl.seal.books import check_all_sent, entered
 
 Reply = TypeVar("Reply", bound=Message)
 
@@ -37,7 +38,7 @@ class Coordinator:
 
     def _train_batch(self, rows: Tensor, gradients: dict[str, Tensor | None]) -> dict[str, Tensor | None]:
         """One exchange delivers the last gradients and fetches the next embeddings; a second asks for the loss."""
-        embeddings = [embedding.requires_grad_() for embedding in self._ask_all(gradients, rows, train=True)]
+        embeddings = entered(self.learner.model, self._ask_all(gradients, rows, train=True))
         logits = self.learner.model(embeddings)
         answer = self._ask(self.active, Logits(logits.detach(), rows, train=True), LogitGradient)
         if answer.values is None:
@@ -49,7 +50,9 @@ class Coordinator:
         """The joint model's logits for these rows."""
         self.learner.mode(train=False)
         with torch.inference_mode():
-            logits: Tensor = self.learner.model(self._ask_all(dict.fromkeys(self.parties), rows, train=False))
+            parts = self._ask_all(dict.fromkeys(self.parties), rows, train=False)
+            check_all_sent(self.learner.model, parts)
+            logits: Tensor = self.learner.model(parts)
         return logits
 
     def scores(self, rows: Tensor, *, batch: int = 4096, progress: Progress = lambda done, size: None) -> Tensor:

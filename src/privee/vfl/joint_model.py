@@ -15,6 +15,10 @@ from privee.vfl.learner import Learner
 from privee.vfl.messages import Message
 from privee.vfl.models import architecture
 from privee.vfl.party import ActiveParty, LocalChannel, PassiveParty
+from privee.vfl.seal.books import SealedTop
+from privee.vfl.seal.encoders import Encoder, make_encoder
+from privee.vfl.seal.party import SealedParty, SealedRecords
+from privee.vfl.seal.settings import Seal
 from privee.vfl.seeds import build
 
 Tap = Callable[[str, str, Message], None]
@@ -30,6 +34,7 @@ class JointModel:
         bottoms: each party's module, by name.
         top: takes the list of embeddings and gives logits (see `privee.vfl.models.ConcatTop`).
         tap: sees every message.
+        sealed: what the parties whose bottoms are encoders of codes know beside their columns, by name.
     """
 
     def __init__(
@@ -40,12 +45,14 @@ class JointModel:
         top: nn.Module,
         *,
         tap: Tap | None = None,
+        sealed: Mapping[str, SealedRecords] | None = None,
     ) -> None:
         _check(columns, labels)
         names = list(columns)
         features = {name: _tensor(values) for name, values in columns.items()}
         first = ActiveParty(names[0], features[names[0]], bottoms[names[0]], torch.as_tensor(labels, dtype=torch.int64))
-        others = [PassiveParty(name, features[name], bottoms[name]) for name in names[1:]]
+        known = sealed or {}
+        others = [_passive(name, features[name], bottoms[name], known.get(name)) for name in names[1:]]
         self.parties: list[PassiveParty] = [first, *others]
         self.coordinator = Coordinator(top, LocalChannel(self.parties, tap), names, names[0])
         self.rows = len(labels)
@@ -55,10 +62,20 @@ class JointModel:
         """Every role's learner by role name."""
         return {party.name: party.learner for party in self.parties} | {COORDINATOR: self.coordinator.learner}
 
-    def prepare(self, rows: Tensor, *, scaling: str = "none", class_weights: str = "none") -> None:
+    @property
+    def sealed(self) -> list[SealedParty]:
+        """The parties that send codes."""
+        return [party for party in self.parties if isinstance(party, SealedParty)]
+
+    def prepare(self, rows: Tensor, *, scaling: str = "none", class_weights: str = "none", seed: int = 0) -> None:
         """Let every party fit what a training on these rows needs; see `PassiveParty.prepare`."""
         for party in self.parties:
-            party.prepare(rows, scaling=scaling, class_weights=class_weights)
+            party.prepare(rows, scaling=scaling, class_weights=class_weights, seed=seed)
+
+    def seal_records(self) -> None:
+        """Let every sealed party draw the codes of its records: the training is over."""
+        for party in self.sealed:
+            party.seal_records()
 
     def scores(self, rows: Tensor | None = None, *, progress: Progress = lambda done, size: None) -> np.ndarray:
         """Class confidences of these rows (all of them by default), undefended."""
@@ -67,20 +84,59 @@ class JointModel:
 
 
 def make_models(
-    kind: str, shapes: Mapping[str, Sequence[int]], n_classes: int, seed: int
+    kind: str,
+    shapes: Mapping[str, Sequence[int]],
+    n_classes: int,
+    seed: int,
+    seals: Mapping[str, Seal] | None = None,
 ) -> tuple[dict[str, nn.Module], nn.Module]:
-    """Bottoms by party name and the top of a named architecture; weights depend on seed and role alone."""
-    model = architecture(kind)
+    """Bottoms by party name and the top of a named architecture; weights depend on seed and role alone.
+
+    The bottom of a party that is sealed is an encoder of codes, and the top holds what each code stands for.
+    """
     if COORDINATOR in shapes:
         raise PriveeError(f"no party may be called {COORDINATOR!r}")
-    bottoms = {name: build(seed, name, _maker(model.bottom, tuple(shape), n_classes)) for name, shape in shapes.items()}
-    return bottoms, build(seed, COORDINATOR, lambda: model.top(len(shapes), n_classes))
+    known = seals or {}
+    for name in known:
+        if name not in list(shapes)[1:]:
+            raise PriveeError(f"only a passive party can be sealed, and {name!r} is none")
+    bottoms = {name: make_bottom(kind, name, shape, n_classes, seed, known.get(name)) for name, shape in shapes.items()}
+    return bottoms, make_top(kind, list(shapes), n_classes, seed, known)
 
 
-def _maker(
-    bottom: Callable[[tuple[int, ...], int], nn.Module], shape: tuple[int, ...], n: int
-) -> Callable[[], nn.Module]:
-    return lambda: bottom(shape, n)
+def make_bottom(
+    kind: str, name: str, shape: Sequence[int], n_classes: int, seed: int, seal: Seal | None = None
+) -> nn.Module:
+    """One party's part of a named architecture."""
+    model = architecture(kind)
+    if seal is None:
+        return build(seed, name, lambda: model.bottom(tuple(shape), n_classes))
+    sealed = seal
+    return build(
+        seed,
+        name,
+        lambda: make_encoder(model.bottom(tuple(shape), n_classes), model.width(n_classes), sealed, name),
+    )
+
+
+def make_top(
+    kind: str, parties: Sequence[str], n_classes: int, seed: int, seals: Mapping[str, Seal] | None = None
+) -> nn.Module:
+    """The coordinator's part of a named architecture."""
+    model = architecture(kind)
+    if not seals:
+        return build(seed, COORDINATOR, lambda: model.top(len(parties), n_classes))
+    places = {list(parties).index(name): seal for name, seal in seals.items()}
+    top = model.sealed_top or model.top
+    return build(
+        seed, COORDINATOR, lambda: SealedTop(top(len(parties), n_classes), places, model.width(n_classes))
+    )
+
+
+def _passive(name: str, features: Tensor, bottom: nn.Module, records: SealedRecords | None) -> PassiveParty:
+    if not isinstance(bottom, Encoder):
+        return PassiveParty(name, features, bottom)
+    return SealedParty(name, features, bottom, records=records)
 
 
 def _tensor(values: np.ndarray) -> Tensor:

@@ -37,13 +37,14 @@ class PassiveParty:
         self._features = features
         self._waiting: deque[tuple[Tensor, list[Tensor] | None]] = deque()
 
-    def prepare(self, rows: Tensor, *, scaling: str = "none", class_weights: str = "none") -> None:
+    def prepare(self, rows: Tensor, *, scaling: str = "none", class_weights: str = "none", seed: int = 0) -> None:
         """Fit what a training needs to know of its own rows, before the first step; nothing of it leaves the party.
 
         Args:
             rows: numbers of the training rows.
             scaling: how to bring the columns to one scale (see `privee.vfl.scaling`).
             class_weights: `balanced` is for the party with the labels.
+            seed: of the training.
         """
         fit_scaling(self.learner.model, self._features[rows], scaling)
 
@@ -96,9 +97,9 @@ class ActiveParty(PassiveParty):
         self._weights: Tensor | None = None
         self._forget()
 
-    def prepare(self, rows: Tensor, *, scaling: str = "none", class_weights: str = "none") -> None:
+    def prepare(self, rows: Tensor, *, scaling: str = "none", class_weights: str = "none", seed: int = 0) -> None:
         """The same, and what each class counts: with `balanced` all alike, a mean of 1 over the training rows."""
-        super().prepare(rows, scaling=scaling, class_weights=class_weights)
+        super().prepare(rows, scaling=scaling, class_weights=class_weights, seed=seed)
         labels = self._labels[rows]
         if class_weights == "balanced":
             counts = torch.bincount(labels, minlength=int(self._labels.max()) + 1)

@@ -15,6 +15,7 @@ from torch import Tensor
 from privee.errors import PriveeError
 from privee.vfl.coordinator import Coordinator
 from privee.vfl.messages import EmbeddingAndGradient, Logits, Message, Report, Work, WorkAndLogits
+from privee.vfl.seal.books import entered
 
 
 class Batch(NamedTuple):
@@ -76,5 +77,5 @@ class _Pipe:
         return {name: e.grad for name, e in zip(parties, self._batch.embeddings, strict=True)}
 
     def _forward(self, rows: Tensor, embeddings: list[Tensor]) -> Batch:
-        entered = [embedding.requires_grad_() for embedding in embeddings]
-        return Batch(rows, entered, self._coordinator.learner.model(entered))
+        leaves = entered(self._coordinator.learner.model, embeddings)
+        return Batch(rows, leaves, self._coordinator.learner.model(leaves))

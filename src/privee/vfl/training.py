@@ -20,6 +20,8 @@ from privee.vfl.messages import Report
 from privee.vfl.models import SumTop
 from privee.vfl.pipeline import pipelined_epoch
 from privee.vfl.scaling import scaling_of
+from privee.vfl.seal.books import SealedTop
+from privee.vfl.seal.steps import start_steps
 from privee.vfl.seeds import batches, seed_everything
 
 LATER = ("pipeline", "scaling", "class_weights", "penalty", "schedule")
@@ -142,13 +144,16 @@ def train(
     What a party does with its own columns and labels before the first step, it has done (`PassiveParty.prepare`).
     """
     seed_everything(settings.seed)
-    if settings.scaling != "none" and isinstance(coordinator.learner.model, SumTop):
-        coordinator.learner.model.learn_level()
+    top = coordinator.learner.model.top if isinstance(coordinator.learner.model, SealedTop) else coordinator.learner.model
+    if settings.scaling != "none" and isinstance(top, SumTop):
+        top.learn_level()
     for learner in learners.values():
         learner.start(settings.learning_rate, settings.decay(len(rows)))
+    training, validation = split_validation(rows, settings)
+    for learner in learners.values():
+        start_steps(learner.model, settings.seed, total_steps(len(training), settings))
     progress = (keeper.restore(learners) if keeper else None) or TrainingState()
     keeper = keeper or InMemory()
-    training, validation = split_validation(rows, settings)
     while progress.epoch < settings.epochs and not progress.stopped:
         for learner in learners.values():
             learner.set_rate(settings.rate(progress.epoch))
@@ -159,6 +164,11 @@ def train(
     if settings.patience is not None:
         keeper.restore_best(learners)
     return progress
+
+
+def total_steps(rows: int, settings: TrainingSettings) -> int:
+    """How many steps a training on so many rows has, if it is not stopped early."""
+    return settings.epochs * -(-rows // settings.batch_size)
 
 
 def split_validation(rows: Tensor, settings: TrainingSettings) -> tuple[Tensor, Tensor]:

@@ -9,10 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from privee.registry import Named
+from privee.vfl.seal.steps import Dropout
 
 EMBEDDING = 64
 HIDDEN = 128
 WIDE = 256
+LEFT_OUT = 0.2
+"""Share of what enters a wide top that is left out while it is trained."""
 
 Shape = tuple[int, ...]
 
@@ -72,6 +75,14 @@ def dense_top(parties: int, n_classes: int) -> nn.Module:
     return ConcatTop(nn.Sequential(nn.Linear(width, WIDE), nn.ReLU(), nn.Linear(WIDE, n_classes)))
 
 
+def wide_top(parties: int, n_classes: int) -> nn.Module:
+    """Two layers, 256 wide, for parties of which some send codes: what a code means depends on the other columns."""
+    width = EMBEDDING * parties
+    return ConcatTop(
+        nn.Sequential(Dropout(LEFT_OUT, "top"), nn.Linear(width, WIDE), nn.ReLU(), nn.Linear(WIDE, n_classes))
+    )
+
+
 def sum_top(parties: int, n_classes: int) -> nn.Module:
     """Logits are added up; no parameters until a level is learned."""
     return SumTop(n_classes)
@@ -96,11 +107,13 @@ class Architecture(NamedTuple):
         bottom: a party's part, from the shape of its columns and the number of classes.
         top: what comes after, from the number of parties and that of classes.
         embedding: how many numbers a party hands over for a record; None for as many as there are classes.
+        sealed_top: what comes after where some parties are sealed.
     """
 
     bottom: Bottom
     top: Top
     embedding: int | None = EMBEDDING
+    sealed_top: Top | None = None
 
     def width(self, n_classes: int) -> int:
         """How many numbers a party hands over for a record."""
@@ -118,7 +131,7 @@ def register(*, top: Top, embedding: int | None = EMBEDDING) -> Callable[[Bottom
 
     def add(bottom: Bottom) -> Bottom:
         name = bottom.__module__.rpartition(".")[2].replace("_", "-")
-        MODELS.add(name, Architecture(bottom, top, embedding))
+        MODELS.add(name, Architecture(bottom, top, embedding, wide_top if top is dense_top else top))
         return bottom
 
     return add

@@ -1,0 +1,99 @@
+"""Codes are drawn once: the draw of an entity is fixed by a secret that the party alone holds, and by its id.
+
+So a draw that is made again, after a crash or by a second server with the same secret, is the same draw. What was sent
+is kept all the same: a record that changes may have another code, and that would be a second one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privee.errors import PriveeError
+from privee.randomness import Draws
+from privee.theory import released_codes
+from privee.vfl.seal.settings import Seal
+
+KEY = "seal.key"
+KEY_BYTES = 32
+_LABEL = b"privee sealed draw v1\0"
+
+Codes = NDArray[np.uint8]
+
+
+class FixedDraws(Draws):
+    """Hands out words that were worked out before, in order."""
+
+    def __init__(self, words: NDArray[np.uint64]) -> None:
+        self._words, self._next = words, 0
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """The next ones."""
+        found = self._words[self._next : self._next + count]
+        if len(found) < count:
+            raise PriveeError("there are fewer draws than records")
+        self._next += count
+        return found.copy()
+
+
+def entity_words(secret: bytes, entities: Sequence[str]) -> NDArray[np.uint64]:
+    """One word per entity: a keyed hash of its id."""
+    raw = b"".join(
+        hmac.digest(secret, _LABEL + entity.encode("utf-8", "surrogatepass"), "sha256")[:8] for entity in entities
+    )
+    return np.frombuffer(raw, dtype="<u8").astype(np.uint64)
+
+
+def drawn(chosen: Codes, seal: Seal, secret: bytes, entities: Sequence[str]) -> Codes:
+    """What is sent for these entities, whose encoder chose these codes: for ever the same."""
+    if seal.epsilon is None:
+        return chosen
+    return released_codes(chosen, seal.codes, seal.epsilon, FixedDraws(entity_words(secret, entities)))
+
+
+def seal_identity(weights: str, seal: Seal, secret: bytes) -> str:
+    """64 hex digits: the same encoder with the same secret draws the same codes, whatever model they are for."""
+    public = hmac.digest(secret, b"privee seal identity v1", "sha256").hex()
+    return hashlib.sha256("\n".join(("privee seal v1", weights, seal.spec, public)).encode()).hexdigest()
+
+
+def new_secret() -> bytes:
+    """A fresh one, from the operating system."""
+    return secrets.token_bytes(KEY_BYTES)
+
+
+def kept_secret(folder: Path) -> bytes:
+    """The party's secret in its folder of a run; made there if there is none yet, for its owner's eyes alone."""
+    path = folder / KEY
+    if not path.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:  # another process was quicker
+            return read_secret(folder)
+        with os.fdopen(handle, "wb") as file:
+            file.write(new_secret())
+            file.flush()
+            os.fsync(file.fileno())
+    return read_secret(folder)
+
+
+def read_secret(folder: Path) -> bytes:
+    """The party's secret in its folder of a run."""
+    path = folder / KEY
+    try:
+        found = path.read_bytes()
+    except FileNotFoundError:
+        raise PriveeError(
+            f"{path} is missing: without it other codes would be drawn than those that were sent; restore it"
+        ) from None
+    if len(found) != KEY_BYTES:
+        raise PriveeError(f"{path} is damaged: it holds {len(found)} bytes, not {KEY_BYTES}")
+    return found
