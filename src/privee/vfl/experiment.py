@@ -22,8 +22,12 @@ from privee.vfl.matched_tables import Tell
 from privee.vfl.messages import Report
 from privee.vfl.new_tables import new_rows
 from privee.vfl.own_tables import UNLABELLED
-from privee.vfl.run_format import PARTY, party_file, run_config
+from privee.vfl.run_format import PARTY, party_file, run_config, seals_of
 from privee.vfl.runs import RunFolder, write_private
+from privee.vfl.seal import Seal
+from privee.vfl.seal.drawing import read_secret
+from privee.vfl.seal.party import SealedRecords
+from privee.vfl.seal.records import put_sent_codes, records_to_train, write_codes
 from privee.vfl.threads import threads_for, torch_threads
 from privee.vfl.training import OnStep, TrainingSettings, train
 from privee.vfl.worth import ModelWorth, measure_worth, write_worth
@@ -84,6 +88,7 @@ def train_run(
     *,
     on_step: OnStep = lambda *_: None,
     threads: int | None = None,
+    seals: Mapping[str, Seal] | None = None,
 ) -> TrainingOutcome:
     """Train a joint model into a run folder; an interrupted run with the same settings goes on where it stopped.
 
@@ -94,29 +99,33 @@ def train_run(
         settings: how to train.
         on_step: told how far it is.
         threads: of torch; chosen by the size of the model and the batch unless given.
+        seals: of the passive parties that are to be sealed, by name.
     """
-    joint = _joint_model(data, model, settings.seed)
+    run = RunFolder.create(path, _config(data, model, settings, seals))
+    sealed = records_to_train(data, seals or {}, {name: run.part(name) for name in seals or {}})
+    joint = _joint_model(data, model, settings.seed, seals, sealed)
     with torch_threads(threads_for(joint, settings.batch_size) if threads is None else threads):
-        return _trained(path, joint, data, model, settings, on_step)
+        return _trained(run, joint, data, settings, on_step)
 
 
 def _trained(
-    path: Path, joint: JointModel, data: JointData, model: str, settings: TrainingSettings, on_step: OnStep
+    run: RunFolder, joint: JointModel, data: JointData, settings: TrainingSettings, on_step: OnStep
 ) -> TrainingOutcome:
-    run = RunFolder.create(path, _config(data, model, settings))
     for party, files in data.private.items():
         write_private(run.part(party), files)
     for party, about in party_files(run.config, data.shapes).items():
         write_json(run.part(party) / PARTY, about)
     rows = torch.from_numpy(data.train)
-    joint.prepare(rows, scaling=settings.scaling, class_weights=settings.class_weights)
+    joint.prepare(rows, scaling=settings.scaling, class_weights=settings.class_weights, seed=settings.seed)
     progress = train(joint.coordinator, joint.learners, rows, settings, keeper=run, on_step=on_step)
+    for sealed in joint.sealed:
+        write_codes(run.part(sealed.name), sealed.entities, sealed.seal_records())
     reports = [joint.coordinator.evaluate(torch.from_numpy(rows)) for rows in (data.train, data.test)]
     worth = measure_worth(joint, data)
-    write_worth(path, worth)
+    write_worth(run.path, worth)
     run.log({"epoch": progress.epoch, "final": True, "train": _plain(reports[0]), "test": _plain(reports[1])})
     run.finish(joint.learners)
-    return TrainingOutcome(str(path), progress.epoch, *reports, worth=worth)
+    return TrainingOutcome(str(run.path), progress.epoch, *reports, worth=worth)
 
 
 def open_run(
@@ -152,8 +161,12 @@ def open_run(
             progress=progress,
             tell=tell,
         )
-    joint = _joint_model(data, config["model"], config["training"]["seed"])
+    seals = seals_of(config)
+    sealed = {name: SealedRecords(read_secret(run.part(name)), data.ids) for name in seals}
+    joint = _joint_model(data, config["model"], config["training"]["seed"], seals, sealed)
     run.load_weights(joint.learners)
+    for party in joint.sealed:
+        put_sent_codes(party, run.part(party.name))
     return joint, data
 
 
@@ -176,6 +189,7 @@ def party_files(config: Mapping[str, Any], shapes: Mapping[str, Sequence[int]]) 
             shape=shape,
             n_classes=len(config["classes"]),
             source=mine,
+            seal=seals_of(config).get(name),
         )
     return files
 
@@ -204,12 +218,20 @@ def _saved_shapes(run: RunFolder) -> dict[str, tuple[int, ...]]:
     return {name: (len(Preprocessing.from_dict(one).feature_names),) for name, one in saved.items()}
 
 
-def _joint_model(data: JointData, model: str, seed: int) -> JointModel:
-    bottoms, top = make_models(model, data.shapes, len(data.class_names), seed)
-    return JointModel(data.columns, data.labels, bottoms, top)
+def _joint_model(
+    data: JointData,
+    model: str,
+    seed: int,
+    seals: Mapping[str, Seal] | None = None,
+    sealed: Mapping[str, SealedRecords] | None = None,
+) -> JointModel:
+    bottoms, top = make_models(model, data.shapes, len(data.class_names), seed, seals)
+    return JointModel(data.columns, data.labels, bottoms, top, sealed=sealed)
 
 
-def _config(data: JointData, model: str, settings: TrainingSettings) -> dict[str, Any]:
+def _config(
+    data: JointData, model: str, settings: TrainingSettings, seals: Mapping[str, Seal] | None = None
+) -> dict[str, Any]:
     return run_config(
         model=model,
         parties=list(data.columns),
@@ -217,6 +239,7 @@ def _config(data: JointData, model: str, settings: TrainingSettings) -> dict[str
         rows=(len(data.train), len(data.test)),
         data=data.about,
         training=settings.as_dict(),
+        seals=seals,
     )
 
 

@@ -19,6 +19,7 @@ from privee.data.tables import ALIGNED
 from privee.errors import PriveeError
 from privee.given import RUN_FILE
 from privee.version import __version__
+from privee.vfl.seal.settings import Seal
 
 FORMAT = 1
 PARTY_FORMAT = 1
@@ -36,6 +37,7 @@ def run_config(
     rows: tuple[int, int],
     data: Mapping[str, Any],
     training: Mapping[str, Any],
+    seals: Mapping[str, Seal] | None = None,
 ) -> dict[str, Any]:
     """What a run's config says of it, the same for a local training and a federated one.
 
@@ -46,7 +48,9 @@ def run_config(
         rows: how many are for training and for testing.
         data: where the columns come from: a dataset and its partition, or the parties' tables.
         training: the settings.
+        seals: of the parties that are sealed.
     """
+    sealed = {"seals": {name: seal.as_dict() for name, seal in seals.items()}} if seals else {}
     return {
         "model": model,
         "parties": list(parties),
@@ -54,7 +58,13 @@ def run_config(
         "rows": {"train": rows[0], "test": rows[1]},
         "data": dict(data),
         "training": dict(training),
+        **sealed,
     }
+
+
+def seals_of(config: Mapping[str, Any]) -> dict[str, Seal]:
+    """The seals of a run's parties, by name."""
+    return {name: Seal.from_dict(one) for name, one in config.get("seals", {}).items()}
 
 
 def is_run(path: Path) -> bool:
@@ -87,7 +97,14 @@ def same_config(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 
 
 def party_file(
-    *, party: str, active: bool, model: str, shape: Sequence[int], n_classes: int, source: Mapping[str, Any]
+    *,
+    party: str,
+    active: bool,
+    model: str,
+    shape: Sequence[int],
+    n_classes: int,
+    source: Mapping[str, Any],
+    seal: Seal | None = None,
 ) -> dict[str, Any]:
     """What `party.json` says of one party: nothing about another's columns.
 
@@ -98,9 +115,10 @@ def party_file(
         shape: of one row of its columns, encoded.
         n_classes: of the joint model.
         source: the id column of its table, or the dataset, its split and this party's part of it.
+        seal: if it is sealed.
     """
     about = {"format": PARTY_FORMAT, "party": party, "active": active, "model": model, "shape": list(shape)}
-    return about | {"n_classes": n_classes, **source}
+    return about | {"n_classes": n_classes, **source, **({"seal": seal.as_dict()} if seal else {})}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,6 +134,7 @@ class PartyDescription:
         id_column: In its own table; None for a dataset.
         delimiter: Of its own CSV file, where it had to be given.
         dataset, seed, part: Name and split of the dataset, and which features of it are this party's.
+        seal: If it is sealed.
     """
 
     party: str
@@ -128,6 +147,7 @@ class PartyDescription:
     dataset: str | None = None
     seed: int = 0
     part: Part | None = None
+    seal: Seal | None = None
 
     @property
     def features(self) -> int:
@@ -172,4 +192,5 @@ class PartyDescription:
             dataset=saved.get("dataset"),
             seed=int(saved.get("seed", 0)),
             part=part and Part(str(part["name"]), tuple(part["features"]), tuple(part["shape"])),
+            seal=Seal.from_dict(saved["seal"]) if saved.get("seal") else None,
         )

@@ -144,7 +144,9 @@ def train(
     What a party does with its own columns and labels before the first step, it has done (`PassiveParty.prepare`).
     """
     seed_everything(settings.seed)
-    top = coordinator.learner.model.top if isinstance(coordinator.learner.model, SealedTop) else coordinator.learner.model
+    top = (
+        coordinator.learner.model.top if isinstance(coordinator.learner.model, SealedTop) else coordinator.learner.model
+    )
     if settings.scaling != "none" and isinstance(top, SumTop):
         top.learn_level()
     for learner in learners.values():

@@ -28,7 +28,7 @@ HUSH = 4.0
 
 
 class Learned(NamedTuple):
-    """A batch of codes, and what their gradient goes back through: rows times features, then a loss of the party's own."""
+    """A batch of codes, and what their gradient goes back through: rows times features, then the party's own loss."""
 
     surrogate: Tensor
     codes: Tensor

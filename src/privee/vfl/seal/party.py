@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -48,9 +48,7 @@ class SealedParty(PassiveParty):
         records: what else it knows of them.
     """
 
-    def __init__(
-        self, name: str, features: Tensor, encoder: Encoder, *, records: SealedRecords | None = None
-    ) -> None:
+    def __init__(self, name: str, features: Tensor, encoder: Encoder, *, records: SealedRecords | None = None) -> None:
         super().__init__(name, features, encoder)
         known = records or SealedRecords()
         self.encoder, self.seal = encoder, encoder.seal
@@ -84,10 +82,14 @@ class SealedParty(PassiveParty):
             self._codes = torch.from_numpy(self._drawn(torch.arange(len(self._features))))
         return self._codes.numpy()
 
-    def unseal(self) -> None:
-        """Training goes on: codes are chosen anew."""
-        if not isinstance(self.encoder, OwnEncoder):
-            self._codes = None
+    def send_again(self, codes: Mapping[str, int]) -> None:
+        """Send these codes for the entities that have one; any other is drawn now, by its id."""
+        known = np.fromiter((codes.get(entity, -1) for entity in self.entities), np.int64, len(self.entities))
+        new = torch.from_numpy(np.flatnonzero(known < 0))
+        sent = np.where(known < 0, 0, known).astype(np.uint8)
+        if len(new):
+            sent[new.numpy()] = self._drawn(new)
+        self._codes = torch.from_numpy(sent)
 
     def _embed(self, rows: Tensor, train: bool, ahead: bool = False) -> Tensor:
         if self._codes is not None:
@@ -100,7 +102,9 @@ class SealedParty(PassiveParty):
         elif len(self._waiting) >= MOST_WAITING:
             raise PriveeError(f"party {self.name} has {MOST_WAITING} batches that wait for their gradients already")
         batch, secrets = self._features[rows], [hot[rows] for hot in self._hot]
-        made, copies = self.learner.run_on_copies(batch, secrets) if ahead else (self.learner.model(batch, secrets), None)
+        made, copies = (
+            self.learner.run_on_copies(batch, secrets) if ahead else (self.learner.model(batch, secrets), None)
+        )
         learned = Learned(*made)
         self._waiting.append((learned.surrogate, copies))
         return learned.codes
