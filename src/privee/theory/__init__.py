@@ -2,6 +2,7 @@
 
 `preservation`: what the release keeps. `ambiguity`: what one release hides. `repeated_queries`: what many give away.
 `zones`, `chosen_questions`: what an exact order tells who may ask again with chosen own columns.
+`sealing`, `sealed_bounds`, `sealed_budget`: what a party can give away that sends one of M codes, once, and no more.
 `composition`: what differentially private releases add up to. `intervals`: how sure a measured mean is.
 """
 
@@ -36,28 +37,53 @@ from privee.theory.repeated_queries import (
     relative_rate,
     smallest_budget,
 )
+from privee.theory.sealed_bounds import (
+    code_bits,
+    effective_epsilon,
+    fact_guess_bound,
+    guess_bound,
+    keep_probability,
+    leaked_bits,
+    leaked_bits_of_draws,
+    odds_bound,
+)
+from privee.theory.sealed_budget import NOT_COVERED, Lifetime, SealedChannel, after_changes, total
+from privee.theory.sealing import channel, released_codes, response_weights
 from privee.theory.zones import HalfSpaces, contains, difference_bounds, half_spaces
 
 __all__ = [
+    "NOT_COVERED",
     "Ambiguity",
     "HalfSpaces",
+    "Lifetime",
+    "SealedChannel",
+    "after_changes",
     "apply_transform",
     "bisect",
     "by_class",
+    "channel",
+    "code_bits",
     "column_error_bound",
     "composed_epsilon",
     "contains",
     "correlation_bound",
     "difference_bounds",
     "distance_bounds",
+    "effective_epsilon",
     "epsilon_per_release",
     "expected_error",
+    "fact_guess_bound",
     "fewest_questions",
+    "guess_bound",
     "half_spaces",
     "half_width",
     "hit_probability",
+    "keep_probability",
+    "leaked_bits",
+    "leaked_bits_of_draws",
     "midrange_estimate",
     "minimum_estimate",
+    "odds_bound",
     "operator_norm_bound",
     "order_is_kept",
     "other_scores",
@@ -68,9 +94,12 @@ __all__ = [
     "rate",
     "reconstruction_interval",
     "relative_rate",
+    "released_codes",
+    "response_weights",
     "rows_in_order",
     "schedule_keeps_order",
     "sharp_distance_bounds",
     "smallest_budget",
+    "total",
     "width_after",
 ]
