@@ -39,7 +39,8 @@ def show(cells: dict[str, dict[str, Any]]) -> None:
     for dataset, seals in grouped(cells).items():
         print(f"\n{dataset}")
         print(
-            "| seal | accuracy | AUC | left, all private columns | left, the one told best | seeds |\n|---|---|---|---|---|---|"
+            "| seal | accuracy | AUC | left, all private columns | left, the one told best | seeds |\n"
+            "|---|---|---|---|---|---|"
         )
         for spec, some in seals.items():
             row = [figure(mean(some, "accuracy"), "{:.1%}"), figure(mean(some, "auc"), "{:.3f}")]

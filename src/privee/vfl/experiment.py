@@ -175,13 +175,20 @@ def open_run(
             progress=progress,
             tell=tell,
         )
-    seals = seals_of(config)
+    return open_model(path, data), data
+
+
+def open_model(path: Path, data: JointData) -> JointModel:
+    """A finished run's model, on data that is at hand already; its parties send the codes that they sent before."""
+    run = RunFolder.open(path)
+    run.check_files()
+    seals = seals_of(run.config)
     sealed = {name: SealedRecords(read_secret(run.part(name)), data.ids) for name in seals}
-    joint = _joint_model(data, config["model"], config["training"]["seed"], seals, sealed)
+    joint = _joint_model(data, run.config["model"], run.config["training"]["seed"], seals, sealed)
     run.load_weights(joint.learners)
     for party in joint.sealed:
         put_sent_codes(party, run.part(party.name))
-    return joint, data
+    return joint
 
 
 def trained_data(path: Path, data: JointData) -> JointData:

@@ -62,12 +62,16 @@ def seal_run(
     data = trained_data(run, new)
     seals = with_sensitive({name: seal for name in passive if not only or name in only}, sensitive)
     check_sensitive(data.described, seals, sensitive)
-    settings = TrainingSettings(**config["training"])
-    longer = dataclasses.replace(
+    settings = longer(TrainingSettings(**config["training"]), epochs)
+    return train_run(
+        target, data, config["model"], settings, on_step=on_step, threads=threads, seals=seals, teacher=teacher
+    )
+
+
+def longer(settings: TrainingSettings, epochs: int | None = None) -> TrainingSettings:
+    """As a model that is not sealed is trained, for so many epochs or twice as long."""
+    return dataclasses.replace(
         settings,
         epochs=epochs or LONGER * settings.epochs,
         patience=settings.patience and LONGER * settings.patience,
-    )
-    return train_run(
-        target, data, config["model"], longer, on_step=on_step, threads=threads, seals=seals, teacher=teacher
     )
