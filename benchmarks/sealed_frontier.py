@@ -97,7 +97,7 @@ def _sealed(path: Path, data: Any, settings: Any, seal: Seal, teacher: Any) -> A
     """Trained; the model itself, not only what is kept of it."""
     kept: list[Any] = []
 
-    import privee.vfl.experiment as experiment
+    from privee.vfl import experiment
 
     made = experiment._joint_model
 
