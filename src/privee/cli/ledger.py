@@ -38,8 +38,8 @@ def init(url: Url = URL, key: KeyFile = KEY, as_json: Json = False) -> None:
 
     Example: `privee ledger init --url sqlite:///ledger.db --key ledger.key`
     """
+    from privee.durable.private_files import key_file
     from privee.gateway.ledger.ledger import Ledger
-    from privee.gateway.ledger.private_files import key_file
 
     with key_file(key) as made:
         Ledger.create(url, read_key(key))
@@ -80,7 +80,7 @@ def verify(
 
     Keep what it prints on another computer: only against that it shows that the newest entries were cut off.
     """
-    from privee.gateway.ledger.audit_chain import Chain, parse_expect
+    from privee.durable.audit_chain import Chain, parse_expect
 
     kept = None if expect is None else parse_expect(expect)
     with opened(url, key, lossy=True) as ledger:
@@ -191,7 +191,7 @@ def log(
 
     Example: `privee ledger log --last 10`
     """
-    from privee.gateway.ledger.audit_chain import Chain
+    from privee.durable.audit_chain import Chain
 
     with opened(url, key, lossy=True) as ledger:
         found = [entry.as_dict() for entry in Chain(ledger.engine, ledger.chain_key).entries(last)]
