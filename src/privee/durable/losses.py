@@ -44,7 +44,10 @@ class Marked(NamedTuple):
 
 
 def compare(marked: Marked) -> tuple[Tally | None, str | None]:
-    """The mark, read before the database, so that it is not ahead of it; and what it shows to be lost, in words."""
+    """The mark, read before the database, so that it is not ahead of it; and what it shows to be lost, in words.
+
+    SQLite's must be there. Of PostgreSQL each server has its own, and a new server has none yet.
+    """
     kept, words = None, None
     try:
         kept = read_mark(marked.path, marked.key)
@@ -53,7 +56,7 @@ def compare(marked: Marked) -> tuple[Tally | None, str | None]:
     with marked.engine.execution_options(reads=True).connect() as connection:
         found, was_marked = read_tally(connection)
     if kept is None:
-        return None, words or (MISSING if was_marked else None)
+        return None, words or (MISSING if was_marked and is_sqlite(marked.engine) else None)
     return kept, found.lost(kept)
 
 
@@ -75,7 +78,14 @@ def bring_up_to_date(mark: Mark, engine: sa.Engine, now: int) -> bool:
 
 
 def accept(
-    marked: Marked, chain_key: bytes, *, reason: str, actor: str, now: int, spend: Callable[[sa.Connection], int]
+    marked: Marked,
+    chain_key: bytes,
+    *,
+    reason: str,
+    actor: str,
+    now: int,
+    spend: Callable[[sa.Connection], int],
+    known: bool = False,
 ) -> None:
     """Go on with a database that has lost counts; from here on it is as far as its mark.
 
@@ -86,10 +96,11 @@ def accept(
         actor: who.
         now: the ledger's time.
         spend: counts entities as spent, in the same transaction, and tells how many.
+        known: whether it is known otherwise that something is lost.
     """
     reason = audit_chain.check_text(reason, "the reason", audit_chain.REASON)
     kept, lost = compare(marked)
-    if lost is None:
+    if lost is None and not known:
         raise PriveeError("nothing is known to be lost in this ledger, so there is nothing to accept")
     with clear_errors(), marked.engine.begin() as connection:
         found, _ = read_tally(connection)
