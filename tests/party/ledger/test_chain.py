@@ -4,6 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from privee.durable.database import connect
+from privee.party.ledger.terms import Call
 from tests._support.audit_chain import disarm
 from tests._support.party_ledger_cases import OTHER_SEAL, pin
 
@@ -20,7 +21,7 @@ def filled(place):
     """Its address, after some calls."""
     with place.open(bits=8) as ledger:
         for number, entity in enumerate("abc"):
-            pin(ledger, entity, number, request=f"call {number}")
+            pin(ledger, entity, number, call=Call(f"call {number}"))
         pin(ledger, "a", [1], OTHER_SEAL)
         assert ledger.chain.verify().ok
     return place

@@ -8,7 +8,7 @@ import pytest
 from privee.durable.whole_numbers import UNIT
 from privee.errors import PriveeError, SettingError
 from privee.party.ledger import PartyLedger, PartyLimits, SealTerms
-from privee.party.ledger.terms import Cost
+from privee.party.ledger.terms import Call, Cost
 from tests._support.party_ledger_cases import OTHER_SEAL, SEAL, THIRD_SEAL, codes_of, count, pin
 
 # Codes
@@ -182,9 +182,9 @@ def test_limits_are_kept_and_a_change_is_logged(place):
 
 def test_every_call_is_one_row_of_the_log(place):
     with place.open(bits=4) as ledger:
-        pin(ledger, "ab", [1, 2], request="first")
+        pin(ledger, "ab", [1, 2], call=Call("first"))
         pin(ledger, "bc", [1, 2])
-        pin(ledger, "b", [1], OTHER_SEAL, whole=True, request="third")
+        pin(ledger, "b", [1], OTHER_SEAL, whole=True, call=Call("third", 4))
         found = [entry.as_dict() for entry in ledger.chain.entries()][1:]
         assert ledger.chain.verify().ok
         assert (ledger.status().answered, ledger.status().refused) == (2, 1)
@@ -194,7 +194,7 @@ def test_every_call_is_one_row_of_the_log(place):
         ("refusal", "third"),
     ]
     assert [one["details"] for one in found] == [
-        {"entities": 2, "charged": 2, "refused": 0},
-        {"entities": 2, "charged": 1, "refused": 0},
-        {"entities": 1, "charged": 0, "refused": 1},
+        {"entities": 2, "charged": 2, "refused": 0, "unknown": 0},
+        {"entities": 2, "charged": 1, "refused": 0, "unknown": 0},
+        {"entities": 5, "charged": 0, "refused": 1, "unknown": 4},
     ]

@@ -20,9 +20,10 @@ from privee.party.ledger import answering, losses, opening, views
 from privee.party.ledger.answering import Act
 from privee.party.ledger.resealing import reseal
 from privee.party.ledger.statements import Statements
-from privee.party.ledger.terms import Cost, PartyLimits, Pinned, SealTerms
+from privee.party.ledger.terms import Call, Cost, PartyLimits, Pinned, SealTerms
 
 T = TypeVar("T")
+NO_CALL = Call()
 
 
 class PartyLedger:
@@ -88,7 +89,7 @@ class PartyLedger:
         candidates: NDArray[np.uint8],
         *,
         whole: bool = False,
-        request: str | None = None,
+        call: Call = NO_CALL,
     ) -> Pinned:
         """The code of every entity with this seal: the one that is stored, or else the candidate, from now on for ever.
 
@@ -100,7 +101,7 @@ class PartyLedger:
             terms: of the seal.
             candidates: a code for each, drawn for its record.
             whole: if one is refused, store and give codes for none.
-            request: the asker's own name for this call, for the log.
+            call: for the log.
 
         Raises:
             LedgerUnavailableError: it is not known to be stored, so nothing may leave.
@@ -113,12 +114,12 @@ class PartyLedger:
 
         def work(cursor: Any) -> tuple[Pinned, Act]:
             pinned, act = answering.pin(cursor, self._statements, hashes, terms, candidates, whole=whole)
-            return pinned, act._replace(subject=request or act.subject)
+            return pinned, _told(act, call)
 
         return self._commit(work)
 
     def count(
-        self, entities: Sequence[str], digests: Sequence[bytes], *, whole: bool = False, request: str | None = None
+        self, entities: Sequence[str], digests: Sequence[bytes], *, whole: bool = False, call: Call = NO_CALL
     ) -> NDArray[np.bool_]:
         """Count an answer for every entity, durable when this returns; tells which are refused, and not counted.
 
@@ -126,14 +127,14 @@ class PartyLedger:
             entities: their ids; one that is there twice gives two answers.
             digests: for each what its answer depends on; how many differ is limited too. Only a keyed hash is kept.
             whole: if one is refused, count none.
-            request: the asker's own name for this call, for the log.
+            call: for the log.
         """
         hashes = hash_entities(self._keys.entities, entities)
         seen = hash_questions(self._keys.variants, hashes, digests)
 
         def work(cursor: Any) -> tuple[NDArray[np.bool_], Act]:
             refused, act = answering.count(cursor, self._statements, hashes, seen, whole=whole)
-            return refused, act._replace(subject=request or act.subject)
+            return refused, _told(act, call)
 
         return self._commit(work)
 
@@ -207,3 +208,9 @@ class PartyLedger:
         result, tally = self._writing.run(logged)
         guard.keep(tally, self._reading)
         return result
+
+
+def _told(act: Act, call: Call) -> Act:
+    """With what is known of the call; it asked about those that are unknown too."""
+    details = act.details | {"entities": act.details["entities"] + call.unknown, "unknown": call.unknown}
+    return act._replace(subject=call.request, details=details)

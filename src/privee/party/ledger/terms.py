@@ -135,6 +135,18 @@ class PartyLimits:
             raise PriveeError("the limits that the party's ledger holds cannot be read: give them anew") from None
 
 
+class Call(NamedTuple):
+    """What the log says of a call beside counts.
+
+    Attributes:
+        request: the asker's own name for it.
+        unknown: entities that were asked for too, and are none of this party's.
+    """
+
+    request: str = "-"
+    unknown: int = 0
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Pinned:
     """The codes of a question.
