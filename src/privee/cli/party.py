@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from privee.cli import party_ledger
 from privee.cli.output import out, print_json
 
 app = typer.Typer(help="Serve one party's part of a joint model.", no_args_is_help=True)
@@ -39,6 +40,12 @@ def serve(
     ] = None,
     ready_file: Annotated[Path | None, typer.Option(help="Write address and process id here once ready.")] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Folder with dataset files.")] = None,
+    ledger: party_ledger.Address = None,
+    secret: party_ledger.Secret = None,
+    bits: Annotated[float | None, typer.Option(help="Sealed: most bits of codes in an entity's life.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Sealed: most epsilon of codes in an entity's life.")] = None,
+    releases: Annotated[int | None, typer.Option(help="Not sealed: most answers in an entity's life.")] = None,
+    variants: Annotated[int | None, typer.Option(help="Not sealed: most different answers in its life.")] = None,
 ) -> None:
     """Answer the gateway's questions for embeddings, from this party's own columns and weights.
 
@@ -47,14 +54,20 @@ def serve(
     From a database: `--data postgresql://reader@db/bank --table customers`. Only the needed columns are read. Ids that
     not all parties hold are unknown here, in the table or not. Logs are JSON lines on standard error, without ids or
     values. SIGTERM stops it gracefully.
+
+    With --ledger or a limit the party counts by itself what it answers, and refuses more, whoever asks. A sealed run
+    always does.
     """
+    from privee.party.ledger.settings import LedgerSettings
+    from privee.party.ledger.terms import PartyLimits
     from privee.party.start import ServeSettings, serve_party
     from privee.party.stores import Source
     from privee.pki.identity import TlsFiles
 
     source = Source(data, table, id_column, data_dir, aligned)
     tls = None if certs is None else TlsFiles.from_folder(certs)
-    serve_party(ServeSettings(folder, source, listen, tls, ready_file))
+    own = LedgerSettings(ledger, secret, PartyLimits(bits, epsilon, releases, variants))
+    serve_party(ServeSettings(folder, source, listen, tls, ready_file, own))
 
 
 @app.command()
@@ -73,3 +86,9 @@ def describe(
         print_json({"written": written})
         return
     out.print("\n".join(written) or f"{run}: every party is described already", markup=False, soft_wrap=True)
+
+
+app.command()(party_ledger.status)
+app.command()(party_ledger.verify)
+app.command()(party_ledger.reseal)
+app.command("accept-loss")(party_ledger.accept_loss)

@@ -13,6 +13,8 @@ import torch
 
 from privee.defenses import Repeatable
 from privee.defenses.secret_keys import read_key
+from privee.durable.audit_chain import Chain
+from privee.durable.database import is_sqlite
 from privee.errors import SettingError
 from privee.gateway.audit_report import AuditReport, read_audit
 from privee.gateway.budget.price import Price
@@ -20,8 +22,6 @@ from privee.gateway.channel.party_channel import PartyChannel, PartyHealth, Part
 from privee.gateway.coordinator_model import CoordinatorModel, load_coordinator_model
 from privee.gateway.inference import Inference
 from privee.gateway.ledger.api_keys import KeyStore
-from privee.gateway.ledger.audit_chain import Chain
-from privee.gateway.ledger.database import is_sqlite
 from privee.gateway.ledger.group_commit import GroupCommit
 from privee.gateway.ledger.ledger import Ledger, LedgerUnavailableError
 from privee.gateway.ledger.limits import limits_for

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from privee.errors import PriveeError
+from privee.party.ledger import SealTerms
 from privee.vfl.batch_invariance import BLOCK, batch_invariant, batch_invariant_block
 from privee.vfl.learner import Learner
 from privee.vfl.models import architecture
@@ -19,6 +22,8 @@ from privee.vfl.weights import load_tensors
 
 class PartyModel:
     """Turns encoded columns into embeddings. Safe to use from several threads."""
+
+    sealed: SealTerms | None = None
 
     def __init__(self, folder: Path, about: PartyDescription) -> None:
         torch.set_num_threads(1)  # small products gain nothing from more, and the parties share machines
@@ -36,6 +41,10 @@ class PartyModel:
     def embed(self, columns: NDArray[np.float32]) -> NDArray[np.float32]:
         """Embeddings (n, width) of encoded columns (n, ...)."""
         return batch_invariant(self._apply, [columns.reshape(len(columns), *self._shape)], self._block)
+
+    def codes(self, columns: NDArray[np.float32], entities: Sequence[str]) -> NDArray[np.uint8]:
+        """Of a sealed run alone."""
+        raise PriveeError("this run is not sealed, so it has no codes")
 
     def _apply(self, inputs: list[Tensor]) -> Tensor:
         output: Tensor = self._model(inputs[0])

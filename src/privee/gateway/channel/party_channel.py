@@ -136,7 +136,7 @@ class PartyChannel:
             about = await line.about(expires)
         except PartyError as error:
             return PartyHealth(False, time.perf_counter() - started, error=str(error))
-        facts = {key: value for key, value in vars(about).items() if key != "party"}
+        facts = {key: value for key, value in vars(about).items() if key not in ("party", "codes", "receipts")}
         return PartyHealth(True, time.perf_counter() - started, **facts)
 
 
