@@ -111,6 +111,10 @@ class SealedParty(PassiveParty):
 
     def _learn(self, gradient: Tensor) -> None:
         """Beside the gradient at the codes there is that of the party's own loss, which is 1."""
+        if isinstance(self.encoder, OwnEncoder):
+            raise PriveeError(f"the codes of {self.name} are its own; it takes no gradient")
+        if self._codes is not None:
+            raise PriveeError(f"the codes of {self.name} are drawn, its training is over; it takes no gradient")
         super()._learn(torch.cat([gradient.flatten(), torch.ones(1, dtype=gradient.dtype)]))
 
     def _drawn(self, rows: Tensor) -> Codes:
