@@ -6,11 +6,13 @@ For the alignment it plays the part of `privee.data.alignment`'s aligners; their
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privee.data.alignment import ActiveAligner, PassiveAligner
 from privee.data.columns import SourceColumn, columns_of_dataset, columns_of_tables
@@ -49,6 +51,13 @@ class SiteData:
     about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     ids: tuple[str, ...] | None = dataclasses.field(default=None, repr=False)
     described: tuple[SourceColumn, ...] = ()
+
+    @functools.cached_property
+    def trained_on(self) -> NDArray[np.bool_]:
+        """Of every row, whether it is for training."""
+        found = np.zeros(len(self.columns), dtype=bool)
+        found[self.train] = True
+        return found
 
 
 def own_table(settings: SiteSettings, *, active: bool) -> PartyTable:

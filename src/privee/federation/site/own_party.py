@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from privee.errors import PriveeError
 from privee.federation.settings import JobSettings, SiteSettings
@@ -68,6 +69,12 @@ def keep_codes(party: PassiveParty, folder: Path) -> None:
     codes = party.seal_records()
     if not (folder / CODES).is_file():
         write_codes(folder, party.entities, codes)
+
+
+def check_training(rows: Tensor, data: SiteData) -> None:
+    """Other records than those of the training have one code in all their life, so none before codes are drawn."""
+    if not data.trained_on[rows.numpy()].all():
+        raise PriveeError("until its codes are drawn, a sealed site answers for the records of the training alone")
 
 
 def check_seal(name: str, job: JobSettings, settings: SiteSettings) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 from privee.errors import PriveeError
 from privee.federation.settings import JobSettings, SiteSettings
 from privee.federation.site.own_columns import SiteAlignment, SiteData, from_named, from_table, own_table
-from privee.federation.site.own_party import check_seal, keep_codes, make_party, prepare
+from privee.federation.site.own_party import check_seal, check_training, keep_codes, make_party, prepare
 from privee.federation.site.site_store import SiteStore
 from privee.federation.wire.frames import Content, Note, SiteFailure
 from privee.federation.wire.reply_checks import MAX_CLASSES
@@ -19,6 +19,7 @@ from privee.version import __version__
 from privee.vfl.messages import Message, WorkAndLogits
 from privee.vfl.party import PassiveParty
 from privee.vfl.run_format import PARTY, party_file
+from privee.vfl.seal.party import SealedParty
 from privee.vfl.seeds import seed_everything
 from privee.vfl.training import TrainingSettings
 
@@ -70,6 +71,8 @@ class Site:
             rows, count = getattr(part, "rows", None), len(self.data.columns)
             if isinstance(rows, Tensor) and (len(rows) > count or (len(rows) and int(rows.max()) >= count)):
                 raise PriveeError(f"the coordinator asks for rows that are not there; there are {count:,}")
+            if isinstance(rows, Tensor) and isinstance(self.party, SealedParty) and not self.party.is_sealed:
+                check_training(rows, self.data)
 
     def packing(self) -> Packing:
         """How embeddings travel in this job."""
