@@ -66,6 +66,11 @@ class Seal:
         odds = math.exp(min(self.epsilon, 700.0))
         return (odds - 1) / (odds + self.codes - 1)
 
+    def is_as_tight_as(self, other: Seal) -> bool:
+        """Whether no more can leave by this one, in training as afterwards, than by the other."""
+        bounded = other.epsilon is None or (self.epsilon is not None and self.epsilon <= other.epsilon)
+        return self.codes <= other.codes and bounded and (other.learn == "joint" or self.learn == "own")
+
     @property
     def spec(self) -> str:
         """As it is written on the command line."""
