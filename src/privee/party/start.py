@@ -62,7 +62,7 @@ def _service(settings: ServeSettings, description: PartyDescription, *, tls: boo
     from privee.party.server import PartyHandler
 
     store = open_store(settings.folder, description, settings.source)
-    model = PartyModel(settings.folder, description)
+    model = PartyModel.load(settings.folder, description)
     try:
         ledger = settings.ledger.open(settings.folder, model.sealed)
     except BaseException:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from privee.gateway.channel.batching import BatchAnswer, Floats
 from privee.party.code_column import CodeColumn
 from privee.party.errors import PartyError
@@ -21,7 +23,7 @@ class CodeLine:
         """Codes of these entities."""
         self._check()
         codes, unknown = self._column.find(entities)
-        return BatchAnswer(codes, tuple(unknown.nonzero()[0].tolist()))
+        return BatchAnswer(codes.astype(np.float32)[:, None], tuple(unknown.nonzero()[0].tolist()))
 
     async def about(self, expires: float) -> About:
         """What a server of the party would say of itself."""
