@@ -7,15 +7,19 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from privee.data.datasets import load_dataset
 from privee.data.partition import Part, Partition
 from privee.vfl.defaults import LEFT_OPEN, filled_settings
 from privee.vfl.experiment import open_run, partition_of, train_run
 from privee.vfl.joint_data import JointData, from_dataset
-from privee.vfl.joint_model import JointModel
+from privee.vfl.joint_model import COORDINATOR, JointModel, make_models
+from privee.vfl.models._registry import wide_top
 from privee.vfl.run_format import is_finished_run
-from privee.vfl.training import TrainingSettings
+from privee.vfl.seal.sealing import longer
+from privee.vfl.seeds import build
+from privee.vfl.training import TrainingSettings, train
 
 DATASETS = ("digits", "breast-cancer", "drive", "adult", "mnist")
 MNIST_ROWS = 20_000
@@ -37,7 +41,8 @@ def data_of(name: str, seed: int) -> JointData:
     if name == "adult":
         theirs = [k for k, column in enumerate(dataset.column_names) if column in ADULT_PASSIVE]
         shares = [
-            [p for k, g in enumerate(dataset.groups) if (k in theirs) is passive for p in g] for passive in (0, 1)
+            [p for k, g in enumerate(dataset.groups) if (k in theirs) is passive for p in g]
+            for passive in (False, True)
         ]
         parts = [
             Part(name, tuple(places), (len(places),))
@@ -46,6 +51,20 @@ def data_of(name: str, seed: int) -> JointData:
         return from_dataset(dataset, Partition(tuple(parts)))
     partition = partition_of(dataset, parties=2, adversary_fraction=None, how=None, seed=seed)
     return from_dataset(dataset, partition)
+
+
+def trained(name: str, seed: int, *, blind: bool = False, wide: bool = False) -> JointModel:
+    """For comparison: the same model without the passive party's columns, or with the top that sealed models have."""
+    data = data_of(name, seed)
+    columns = {k: np.zeros_like(v) if blind and k != "active" else v for k, v in data.columns.items()}
+    bottoms, top = make_models("mlp", data.shapes, len(data.class_names), seed)
+    if wide:
+        top = build(seed, COORDINATOR, lambda: wide_top(len(columns), len(data.class_names)))
+    joint = JointModel(columns, data.labels, bottoms, top)
+    rows, settings = torch.from_numpy(data.train), settings_of(name, seed)
+    joint.prepare(rows, scaling=settings.scaling)
+    train(joint.coordinator, joint.learners, rows, longer(settings) if wide else settings)
+    return joint
 
 
 def settings_of(name: str, seed: int) -> TrainingSettings:
