@@ -15,7 +15,7 @@ from privee.vfl.defaults import LEFT_OPEN, filled_settings
 from privee.vfl.experiment import open_run, partition_of, train_run
 from privee.vfl.joint_data import JointData, from_dataset
 from privee.vfl.joint_model import COORDINATOR, JointModel, make_models
-from privee.vfl.models._registry import wide_top
+from privee.vfl.models._registry import WideTop
 from privee.vfl.run_format import is_finished_run
 from privee.vfl.seal.sealing import longer
 from privee.vfl.seeds import build
@@ -59,7 +59,7 @@ def trained(name: str, seed: int, *, blind: bool = False, wide: bool = False) ->
     columns = {k: np.zeros_like(v) if blind and k != "active" else v for k, v in data.columns.items()}
     bottoms, top = make_models("mlp", data.shapes, len(data.class_names), seed)
     if wide:
-        top = build(seed, COORDINATOR, lambda: wide_top(len(columns), len(data.class_names)))
+        top = build(seed, COORDINATOR, lambda: WideTop(len(columns), len(data.class_names)))
     joint = JointModel(columns, data.labels, bottoms, top)
     rows, settings = torch.from_numpy(data.train), settings_of(name, seed)
     joint.prepare(rows, scaling=settings.scaling)
