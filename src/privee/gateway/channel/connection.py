@@ -10,6 +10,7 @@ import asyncio
 import dataclasses
 import re
 
+import numpy as np
 from grpc import StatusCode, aio
 
 from privee.errors import FrameError, PriveeError, SettingError
@@ -21,7 +22,9 @@ from privee.party.wire import (
     BAD_COLUMNS,
     CHANNEL_OPTIONS,
     EMBED,
+    LEDGER_FAILED,
     MAX_BYTES,
+    PARTY_BUDGET,
     STORE_FAILED,
     About,
     EmbedReply,
@@ -131,11 +134,12 @@ class PartyConnection:
             reply = EmbedReply.decode(frame, len(entities))
         except FrameError:
             raise self._error("mismatch", "sent embeddings that cannot be right") from None
-        about = self._about
-        if about is None or reply.weights != about.weights or reply.embeddings.shape[1] != about.width:
+        about, embeddings = self._about, _embeddings(reply)
+        same = about is not None and (reply.weights, reply.n_codes) == (about.weights, about.codes)
+        if about is None or not same or embeddings.shape[1] != about.width:
             self._about = None  # it was restarted with something else: the next request makes contact anew
             raise self._error("mismatch", "answers with other weights than before; ask again")
-        return BatchAnswer(reply.embeddings, reply.unknown)
+        return BatchAnswer(embeddings, reply.unknown)
 
     async def _call(self, method: str, frame: bytes, expires: float) -> bytes:
         """One call, made again if there was no connection."""
@@ -179,6 +183,15 @@ class PartyConnection:
         return party_error(self.name, kind, words)
 
 
+def _embeddings(reply: EmbedReply) -> Floats:
+    """A sealed party's codes are a column of whole numbers."""
+    if reply.embeddings is not None:
+        return reply.embeddings
+    if reply.codes is None:
+        raise FrameError("a reply has embeddings or codes")
+    return reply.codes.astype(np.float32).reshape(-1, 1)
+
+
 # gRPC has no code of its own for a certificate that is not accepted.
 _CERTIFICATE = re.compile("handshake failed|certificate|peer name|verification", re.IGNORECASE)
 
@@ -192,7 +205,12 @@ _BY_CODE: dict[StatusCode, tuple[Kind, str]] = {
     StatusCode.RESOURCE_EXHAUSTED: ("refused", "has too much to do, or the message was too large"),
     StatusCode.UNIMPLEMENTED: ("mismatch", "does not answer as a party of privee does"),
 }
-_BY_WORD = {STORE_FAILED: "cannot read its data now; see its log", BAD_COLUMNS: "does not take these columns"}
+_BY_WORD: dict[str, tuple[Kind, str]] = {
+    STORE_FAILED: ("refused", "cannot read its data now; see its log"),
+    BAD_COLUMNS: ("refused", "does not take these columns"),
+    LEDGER_FAILED: ("refused", "cannot write its own ledger now; see its log"),
+    PARTY_BUDGET: ("budget", "refuses some of these entities: they have given all that its own ledger allows"),
+}
 
 
 def failure_of(party: str, code: StatusCode, details: str, timeouts: PartyTimeouts) -> PartyError:
@@ -203,7 +221,7 @@ def failure_of(party: str, code: StatusCode, details: str, timeouts: PartyTimeou
         return PartyError(party, "refused", "has not shown a certificate of its own name and of the same CA")
     if code in _BY_CODE:
         return party_error(party, *_BY_CODE[code])
-    return PartyError(party, "refused", _BY_WORD.get(details, "could not do the work; see its log"))
+    return PartyError(party, *_BY_WORD.get(details, ("refused", "could not do the work; see its log")))
 
 
 def late(party: str, timeouts: PartyTimeouts) -> PartyError:
