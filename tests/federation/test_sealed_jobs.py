@@ -1,6 +1,7 @@
 """Seals on the command line, and a sealed training in processes of their own."""
 
 import dataclasses
+import json
 
 import pytest
 from benchmarks._shared.federation_jobs import free_port
@@ -39,15 +40,13 @@ def invoked(*words: object) -> None:
 def project(tmp_path_factory) -> Project:
     folder = tmp_path_factory.mktemp("sealed") / "project"
     parties = [word for name in NAMES for word in ("--party", name)]
-    seals = ["--seal", "codes=8,epsilon=4", "--seal", "phone:codes=4,learn=own"]
-    with pytest.raises(PriveeError, match="given twice for phone"):
-        invoked("init", folder, *parties, "--active", "bank", *seals)
-    invoked("init", folder, *parties, "--active", "bank", "--port", free_port(), "--seal", "shop:codes=8,epsilon=4")
+    seals = ["--seal", "phone:codes=4,learn=own", "--seal", "codes=8,epsilon=4"]
+    invoked("init", folder, *parties, "--active", "bank", "--port", free_port(), *seals)
     return Project.open(folder)
 
 
 def test_seals_of_a_project(project, tmp_path):
-    assert project.job.seals == {"shop": Seal(codes=8, epsilon=4.0)}
+    assert project.job.seals == {"shop": Seal(codes=8, epsilon=4.0), "phone": Seal(codes=4, learn="own")}
     assert read_json(project.folder / "project.json")["job"]["seals"]["shop"]["codes"] == 8
     given = ["--party", "bank", "--party", "shop", "--active", "bank"]
     invoked("init", tmp_path / "all", *given, "--seal", "signs=2")
@@ -100,6 +99,7 @@ def test_simulated_sealed_sites_train_as_in_one_process(tmp_path):
     given += [word for site, seal in seals.items() for word in ("--seal", f"{site}:{seal.spec}")]
     code, words = said(started("simulate", *given, "--out", tmp_path / "run", "--json"), 200)
     assert code == 0, words
+    assert json.loads(words[words.index("{") :])["seals"] == expected.seals
     assert largest_difference(tmp_path / "local", tmp_path / "run") == 0.0
     for site in seals:
         assert_same_codes(*(tmp_path / run / "parties" / site for run in ("local", "run")))

@@ -11,6 +11,7 @@ import typer
 from privee.cli.model_options import MODEL_NAMES, id_columns, named_files, show_outcome
 from privee.cli.names import DATASET
 from privee.cli.output import InterruptedByUserError, err, out, print_json, progress_bar
+from privee.cli.seal_options import SealOption
 from privee.cli.training_options import (
     Batch,
     ClassWeights,
@@ -51,14 +52,6 @@ Pipeline = Annotated[bool, typer.Option(help="One exchange per step, embeddings 
 Packed = Annotated[Literal["exact", "fp16", "int8"], typer.Option(help="How embeddings travel.")]
 Answer = Annotated[float, typer.Option(help="Seconds a site may take for a training step.")]
 Align = Annotated[float, typer.Option(help="The same for reading its table and for a step of the alignment.")]
-Seals = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--seal",
-        help="Seal the passive parties: `codes=8`, `codes=8,epsilon=4`, `codes=8,learn=own`, `signs=3`; "
-        "`PARTY:codes=8` seals one. Repeatable.",
-    ),
-]
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
@@ -89,7 +82,7 @@ def simulate(
     seed: Seed = 0,
     pipeline: Pipeline = False,
     packing: Packed = "exact",
-    seal: Seals = None,
+    seal: SealOption = None,
     answer_seconds: Answer = 30.0,
     align_seconds: Align = 600.0,
     as_json: Json = False,
@@ -138,7 +131,7 @@ def init(
     seed: Seed = 0,
     pipeline: Pipeline = False,
     packing: Packed = "exact",
-    seal: Seals = None,
+    seal: SealOption = None,
     answer_seconds: Answer = 30.0,
     align_seconds: Align = 600.0,
     as_json: Json = False,
@@ -204,7 +197,7 @@ def run(
     local: Annotated[bool, typer.Option(help="Start server and sites here as well, for this run.")] = False,
     wait: Annotated[float, typer.Option(help="Seconds to wait for sites, at first and after one was lost.")] = 300.0,
     attempts: Annotated[int, typer.Option(min=1, help="How often to go on after a site was lost.")] = 5,
-    seal: Seals = None,
+    seal: SealOption = None,
     as_json: Json = False,
 ) -> None:
     """Train: submit the project's job, follow it, and collect the coordinator's part. Sites keep their own parts.
