@@ -124,7 +124,7 @@ def same_as_local(job: JobSettings, folder: Path, most: float = 1e-6) -> Exchang
     found = coordinate(job, line, folder / "coordinator")
     assemble(folder / "run", folder / "coordinator" / "run", {s: folder / s / "run" for s in job.parties})
     assert largest_difference(folder / "local", folder / "run") <= most
-    assert (found.train, found.test) == (expected.train, expected.test)
+    assert (found.train, found.test, found.seals) == (expected.train, expected.test, expected.seals)
     here, there = read_json(folder / "run" / "config.json"), read_json(folder / "local" / "config.json")
     assert here.pop("files").keys() == there.pop("files").keys() - {UTILITY}  # no role of a job could measure it
     assert here == there

@@ -30,6 +30,7 @@ from privee.vfl.messages import Report
 from privee.vfl.models import architecture
 from privee.vfl.run_format import WEIGHTS, run_config, write_config
 from privee.vfl.runs import RunFolder
+from privee.vfl.seal import told_by
 from privee.vfl.training import OnStep, TrainingSettings, TrainingState, train
 
 OnPhase = Callable[[str], None]
@@ -76,7 +77,8 @@ def coordinate(
     reports = [coordinator.evaluate(torch.from_numpy(part)) for part in (train_rows, test_rows)]
     run.log({"epoch": progress.epoch, "final": True, "train": _plain(reports[0]), "test": _plain(reports[1])})
     keeper.finish(learners)
-    return TrainingOutcome(job.run, progress.epoch, *reports)
+    told = {site: told_by(seal) for site, seal in job.seals.items()}
+    return TrainingOutcome(job.run, progress.epoch, *reports, seals=told)
 
 
 def _hello(job: JobSettings, exchange: Exchange) -> dict[str, Note]:

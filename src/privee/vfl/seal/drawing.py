@@ -60,14 +60,6 @@ def drawn(chosen: Codes, seal: Seal, secret: bytes, entities: Sequence[str]) -> 
     return released_codes(chosen, seal.codes, seal.epsilon, FixedDraws(entity_words(secret, entities, chosen)))
 
 
-def trial_secret(secret: bytes, step: int) -> bytes:
-    """Decides the draws after so many steps of a training, none of which is the draw that counts.
-
-    A word that had drawn two codes of an entity would tell both: where it leaves one as it is, it leaves the other.
-    """
-    return hmac.digest(secret, b"privee seal trial v1\0" + str(step).encode(), "sha256")
-
-
 def seal_identity(weights: str, seal: Seal, secret: bytes) -> str:
     """64 hex digits: the same encoder with the same secret draws the same codes, whatever model they are for."""
     public = hmac.digest(secret, b"privee seal identity v1", "sha256").hex()

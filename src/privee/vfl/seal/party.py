@@ -12,10 +12,9 @@ from torch import Tensor
 
 from privee.errors import PriveeError
 from privee.vfl.party import MOST_WAITING, PassiveParty
-from privee.vfl.seal.drawing import Codes, drawn, new_secret, trial_secret
+from privee.vfl.seal.drawing import Codes, drawn, new_secret
 from privee.vfl.seal.encoders import Encoder, OwnEncoder, Sent
 from privee.vfl.seal.own_codes import fit_own_codes
-from privee.vfl.seal.steps import Steps
 from privee.vfl.seeds import derived
 
 BLOCK = 4096
@@ -87,7 +86,7 @@ class SealedParty(PassiveParty):
     def seal_records(self) -> Codes:
         """Draw the code of every record; from now on nothing else is sent."""
         if self._codes is None:
-            self._codes = torch.from_numpy(self._drawn(torch.arange(len(self._features)), self._secret))
+            self._codes = torch.from_numpy(self._drawn(torch.arange(len(self._features))))
         return self._codes.numpy()
 
     def send_again(self, codes: Mapping[str, int]) -> None:
@@ -96,14 +95,14 @@ class SealedParty(PassiveParty):
         new = torch.from_numpy(np.flatnonzero(known < 0))
         sent = np.where(known < 0, 0, known).astype(np.uint8)
         if len(new):
-            sent[new.numpy()] = self._drawn(new, self._secret)
+            sent[new.numpy()] = self._drawn(new)
         self._codes = torch.from_numpy(sent)
 
     def _embed(self, rows: Tensor, train: bool, ahead: bool = False) -> Tensor:
         if self._codes is not None:
             return self._codes[rows]
         if not train:
-            return torch.from_numpy(self._drawn(rows, trial_secret(self._secret, self._steps)))
+            return torch.from_numpy(self._drawn(rows))
         self.learner.mode(train)
         if not ahead:
             self._waiting.clear()
@@ -127,17 +126,12 @@ class SealedParty(PassiveParty):
             raise PriveeError(f"party {self.name} was sent a gradient but has no batch to learn from")
         super()._learn(self._sent.popleft().back(gradient))
 
-    @property
-    def _steps(self) -> int:
-        """How many batches the encoder has learned from."""
-        return sum(part.count for part in self.encoder.modules() if isinstance(part, Steps))
-
-    def _drawn(self, rows: Tensor, secret: bytes) -> Codes:
+    def _drawn(self, rows: Tensor) -> Codes:
         self.learner.mode(train=False)
         with torch.inference_mode():
             parts = [self.encoder.choose(self._features[part]) for part in rows.split(BLOCK)]
         chosen = torch.cat(parts).numpy() if parts else np.zeros(0, dtype=np.uint8)
-        return drawn(chosen, self.seal, secret, [self.entities[row] for row in rows.tolist()])
+        return drawn(chosen, self.seal, self._secret, [self.entities[row] for row in rows.tolist()])
 
 
 def _one_hot(columns: Tensor) -> Tensor:
