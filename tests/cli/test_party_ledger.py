@@ -3,6 +3,7 @@
 import contextlib
 import json
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -117,24 +118,25 @@ def test_limits_that_mean_nothing_here_are_refused_at_the_start(world, words):
     assert not (world.part("tables", "shop") / "ledger.key").exists()
 
 
+def ask(world, address: str) -> str:
+    """Ask about two entities as the coordinator does; tells how that ended."""
+    frame = EmbedRequest((person(1), person(2)), None, "0f" * 32).encode()
+    try:
+        call(address, EMBED, frame, world.tls("coordinator"), world.tls("coordinator"), "shop")
+    except RpcError as error:
+        return str(error.details())
+    return "answered"
+
+
 def test_a_served_party_counts_by_itself_over_its_lives(world):
     """Also when nobody repeats the limit: what is in the folder holds."""
     party, certs = world.part("tables", "shop"), world.folder / "certs"
-    frame = EmbedRequest((person(1), person(2)), None, "0f" * 32).encode()
-
-    def ask(address: str) -> str:
-        try:
-            call(address, EMBED, frame, world.tls("coordinator"), world.tls("coordinator"), "shop")
-        except RpcError as error:
-            return error.details()
-        return "answered"
-
     found = []
     for turn, limits in enumerate((("--releases", "3"), (), ())):
         data = ["--data", str(world.folder / "shop.csv"), *limits]
         process = start_party(party, data, certs / "shop", world.folder / f"shop{turn}.log").wait_ready()
         try:
-            found += [ask(process.address) for _ in range(2)]
+            found += [ask(world, process.address) for _ in range(2)]
         finally:
             process.kill() if turn == 0 else process.stop()
     assert found == ["answered"] * 3 + ["party-budget"] * 3
@@ -144,3 +146,22 @@ def test_a_served_party_counts_by_itself_over_its_lives(world):
     logs = "".join((world.folder / f"shop{turn}.log").read_text() for turn in range(3))
     assert '"event": "over budget"' in logs
     assert "kunde" not in logs
+
+
+def test_two_servers_of_one_party_share_a_ledger(world, postgres_url, tmp_path):
+    data = ["--data", str(world.folder / "shop.csv"), "--releases", "5"]
+    data += ["--ledger", postgres_url, "--secret", str(tmp_path / "shop.key")]
+    certs, processes = world.folder / "certs" / "shop", []
+    try:
+        for turn in range(2):
+            log = world.folder / f"shared{turn}.log"
+            processes.append(start_party(world.part("tables", "shop"), data, certs, log).wait_ready())
+        with ThreadPoolExecutor(8) as pool:
+            addresses = [process.address for process in processes] * 8
+            found = list(pool.map(lambda address: ask(world, address), addresses))
+    finally:
+        for process in processes:
+            process.stop()
+    assert sorted(found) == ["answered"] * 5 + ["party-budget"] * 11
+    words = ("party", "status", "anywhere", "--ledger", postgres_url, "--secret", tmp_path / "shop.key", "--json")
+    assert told(run(*words, cwd=tmp_path))["most"]["answers"] == 5

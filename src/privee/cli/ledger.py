@@ -15,6 +15,7 @@ import typer
 from rich.table import Table
 
 from privee.cli.ids import one_id, some_ids
+from privee.cli.ledger_compare import compare
 from privee.cli.output import err, out, print_json
 from privee.defenses.secret_keys import read_key
 from privee.errors import PriveeError
@@ -205,6 +206,9 @@ def log(
         rest = (plain(entry[name]) for name in ("actor", "act", "subject", "reason"))
         table.add_row(plain(entry["seq"]), when(entry["at"]), *rest)
     out.print(table, markup=False)
+
+
+app.command()(compare)
 
 
 @contextlib.contextmanager

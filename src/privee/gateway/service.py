@@ -18,6 +18,7 @@ from privee.durable.database import is_sqlite
 from privee.errors import SettingError
 from privee.gateway.audit_report import AuditReport, read_audit
 from privee.gateway.budget.price import Price
+from privee.gateway.call_log import CallLog
 from privee.gateway.channel.party_channel import PartyChannel, PartyHealth, PartyTimeouts
 from privee.gateway.coordinator_model import CoordinatorModel, load_coordinator_model
 from privee.gateway.inference import Inference
@@ -77,6 +78,7 @@ class Service:
         self._chain = Chain(ledger.engine, ledger.chain_key)
         self._tls = None if settings.certs is None else TlsFiles.from_folder(settings.certs / "coordinator")
         self._counter = GroupCommit(ledger, writers=1 if is_sqlite(ledger.engine) else POSTGRESQL_WRITERS)
+        self._calls = CallLog(self._counter)
         self._key = key
         self._health: tuple[float, Health] | None = None
         self._looking: asyncio.Task[Health] | None = None
@@ -92,6 +94,7 @@ class Service:
             max_batch=self.settings.max_entities,
             expected_weights=self.model.weights,
             columns={name: CodeColumn.read(path) for name, path in self.settings.codes.items()},
+            calls=self._calls,
         )
         defense, repeatable = self.settings.defense, None
         if self.settings.repeatable:
@@ -111,6 +114,7 @@ class Service:
         if self._looking is not None:
             self._looking.cancel()
         await self.inference.channel.close()
+        await self._calls.close()
         await self._counter.close()
 
     async def read(self, work: Callable[..., Result], *args: Any) -> Result:

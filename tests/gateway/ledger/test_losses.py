@@ -281,7 +281,7 @@ def test_a_ledger_without_a_mark_opens_after_an_upgrade(tmp_path, open_ledger):
     ledger.close()
     engine = connect(url)
     with engine.begin() as connection:  # as version 0001 made it
-        for table in ("tally", "quotas", "key_entities", "questions"):
+        for table in ("tally", "quotas", "key_entities", "questions", "party_calls"):
             connection.execute(sa.text(f"DROP TABLE IF EXISTS {table}"))
         connection.execute(sa.text("DROP INDEX releases_by_key"))
         connection.execute(sa.text("ALTER TABLE spending DROP COLUMN variants"))

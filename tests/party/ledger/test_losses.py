@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from privee.durable.database import LedgerUnavailableError, connect
 from privee.errors import PriveeError
 from privee.party.ledger import PartyLedger
+from privee.party.ledger.place import is_same, place_of
 from tests._support.ledger_cases import start
 from tests._support.party_ledger_cases import OTHER_SEAL, Place, codes_of, copied, count, pin
 
@@ -152,6 +153,36 @@ def test_an_old_folder_put_back_whole(in_file, tmp_path):
     for name in names:
         (tmp_path / "backup" / name).replace(tmp_path / name)
     refused(in_file, r"ledger.db is a copy of the party's ledger")
+
+
+def test_an_old_folder_put_back_whole_where_numbers_are_used_again(in_file, tmp_path):
+    """A file system may give the number of a removed file to the next one."""
+    used(in_file)
+    shutil.copy(in_file.file, tmp_path / "backup.db")
+    shutil.copy(in_file.beside("-mark"), tmp_path / "backup.mark")
+    with in_file.open() as ledger:
+        pin(ledger, "c", [3])
+    number = in_file.file.stat().st_ino
+    for backup, file in (("backup.db", in_file.file), ("backup.mark", in_file.beside("-mark"))):
+        file.unlink()
+        shutil.copy(tmp_path / backup, file)
+    if in_file.file.stat().st_ino == number and place_of(in_file.file).endswith(" 0"):
+        pytest.skip("this file system does not tell when a file was made")
+    refused(in_file, "is a copy of the party's ledger")
+
+
+def test_which_file_it_is(tmp_path):
+    (tmp_path / "a").write_text("a")
+    kept = place_of(tmp_path / "a")
+    (tmp_path / "a").write_text("b")
+    os.utime(tmp_path / "a", (1, 1))
+    (tmp_path / "a").rename(tmp_path / "b")
+    assert place_of(tmp_path / "b") == kept
+    assert is_same(kept, kept)
+    number, born = kept.split(" ")
+    assert not is_same(kept, f"{number} {int(born) + 1}") or born == "0"
+    assert not is_same(kept, f"{int(number) + 1} {born}")
+    assert is_same(kept, f"{number} 0")
 
 
 def test_a_second_server_on_a_copy_does_not_start(in_file, tmp_path):

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import re
+from collections.abc import Callable
 
 import numpy as np
 from grpc import StatusCode, aio
 
 from privee.errors import FrameError, PriveeError, SettingError
 from privee.gateway.channel.batching import BatchAnswer, Batcher, Floats
+from privee.gateway.channel.call_names import Attempts, CallNames
 from privee.net import Address
 from privee.party.errors import Kind, PartyError, PartyUnavailableError, party_error
 from privee.party.wire import (
@@ -47,9 +49,10 @@ class PartyConnection:
         max_batch: int,
         in_flight: int,
         expected_weights: str | None,
+        calls: CallNames | None = None,
     ) -> None:
         self.name, self._address, self._identity, self._timeouts = name, address, identity, timeouts
-        self._max_batch, self._expected = max_batch, expected_weights
+        self._max_batch, self._expected, self._calls = max_batch, expected_weights, calls
         self._batcher = Batcher(self._send, in_flight=in_flight)
         self._channel: aio.Channel | None = None
         self._closed = False
@@ -75,7 +78,7 @@ class PartyConnection:
     async def about(self, expires: float) -> About:
         """Ask the party what it is, and check that it is the expected one."""
         try:
-            about = About.decode(await self._call(ABOUT, b"", expires))
+            about = About.decode(await self._call(ABOUT, lambda: b"", expires))
         except FrameError:
             raise self._error("mismatch", "does not answer as a party of this version of privee does") from None
         if about.party != self.name:
@@ -129,7 +132,10 @@ class PartyConnection:
 
     async def _send(self, entities: tuple[str, ...], columns: Floats | None, expires: float) -> BatchAnswer:
         """One call for embeddings, its answer checked."""
-        frame = await self._call(EMBED, EmbedRequest(entities, columns).encode(), expires)
+        wanted = self._about is not None and self._about.receipts
+        attempts = Attempts(self._calls if wanted else None, self.name, len(entities))
+        with attempts.noted():
+            frame = await self._call(EMBED, lambda: EmbedRequest(entities, columns, attempts.name()).encode(), expires)
         try:
             reply = EmbedReply.decode(frame, len(entities))
         except FrameError:
@@ -141,7 +147,7 @@ class PartyConnection:
             raise self._error("mismatch", "answers with other weights than before; ask again")
         return BatchAnswer(embeddings, reply.unknown)
 
-    async def _call(self, method: str, frame: bytes, expires: float) -> bytes:
+    async def _call(self, method: str, frame: Callable[[], bytes], expires: float) -> bytes:
         """One call, made again if there was no connection."""
         loop = asyncio.get_running_loop()
         for attempt in range(1, self._timeouts.attempts + 1):
@@ -149,7 +155,7 @@ class PartyConnection:
             if remaining <= 0:
                 raise self._late()
             try:
-                answer: bytes = await self._open().unary_unary(method)(frame, timeout=remaining)
+                answer: bytes = await self._open().unary_unary(method)(frame(), timeout=remaining)
                 return answer
             except aio.AioRpcError as error:
                 failure = failure_of(self.name, error.code(), error.details() or "", self._timeouts)

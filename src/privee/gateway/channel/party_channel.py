@@ -12,6 +12,7 @@ import numpy as np
 
 from privee.errors import PriveeError, SettingError
 from privee.gateway.channel.batching import BatchAnswer, Floats
+from privee.gateway.channel.call_names import CallNames
 from privee.gateway.channel.code_line import CodeLine
 from privee.gateway.channel.connection import PartyConnection, PartyTimeouts
 from privee.net import Address, require_loopback
@@ -63,6 +64,7 @@ class PartyChannel:
         in_flight: Most calls to a party at once.
         expected_weights: SHA-256 of each party's weights file, as the run's config has it; others are a mismatch.
         columns: Codes of the sealed parties that have handed them over, and are not asked.
+        calls: names each call to a party that keeps a ledger of its own.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class PartyChannel:
         in_flight: int = 2,
         expected_weights: Mapping[str, str] | None = None,
         columns: Mapping[str, CodeColumn] | None = None,
+        calls: CallNames | None = None,
     ) -> None:
         if not addresses:
             raise SettingError("a channel needs at least one party")
@@ -91,6 +94,7 @@ class PartyChannel:
                 max_batch=max_batch,
                 in_flight=in_flight,
                 expected_weights=expected.get(name),
+                calls=calls,
             )
             for name, text in addresses.items()
         ]

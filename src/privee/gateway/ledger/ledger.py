@@ -21,6 +21,7 @@ from privee.gateway.ledger import losses, opening, resets, views
 from privee.gateway.ledger.charge_sql import Counting
 from privee.gateway.ledger.charging import DoesNotFitError, charge_all, record_refused, refuse_all
 from privee.gateway.ledger.limits import Limits
+from privee.gateway.ledger.party_calls import SentCall, record
 from privee.gateway.ledger.quoting import Known, quote, read_overrun
 from privee.gateway.ledger.requests import (
     ChargeQuote,
@@ -165,6 +166,10 @@ class Ledger:
             known, now = self._know(ask), self.now()
             self._writing.run(lambda cursor: record_refused(cursor, self._counting, known, refusal, now))
         return refusal
+
+    def record_calls(self, calls: Sequence[SentCall]) -> None:
+        """Write down what parties were asked, see `party_calls`."""
+        self._writing.run(lambda cursor: record(cursor, self._counting.mark, calls))
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:

@@ -43,6 +43,18 @@ questions = sa.Table(
     sqlite_with_rowid=False,
 )
 
+party_calls = sa.Table(
+    "party_calls",
+    metadata,
+    sa.Column("name", sa.String(64), primary_key=True),
+    sa.Column("party", sa.String(256), nullable=False),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("entities", sa.Integer, nullable=False),
+    sa.Column("outcome", sa.String(16), nullable=False),
+    comment="calls to parties that keep a ledger of their own, by the names they were given",
+    sqlite_with_rowid=False,
+)
+
 releases = sa.Table(
     "releases",
     metadata,

@@ -16,10 +16,12 @@ class Subkeys(secrets.LedgerKeys):
     Attributes:
         fingerprints: of repeatable releases.
         questions: digests of what the active party put in, see `hash_questions`.
+        calls: signs the names of calls to parties, see `party_calls`.
     """
 
     fingerprints: bytes
     questions: bytes
+    calls: bytes
 
 
 def subkeys(key: bytes) -> Subkeys:

@@ -162,6 +162,11 @@ class PartyLedger:
         with clear_errors(), self._engine.execution_options(reads=True).connect() as connection:
             return views.status(connection, self.limits)
 
+    def calls(self) -> list[dict[str, Any]]:
+        """Every call in its log, oldest first. They are not verified; `chain` does that."""
+        with clear_errors(), self._engine.execution_options(reads=True).connect() as connection:
+            return views.calls(connection)
+
     @property
     def chain(self) -> Chain:
         """Its log of calls and acts."""

@@ -21,6 +21,7 @@ from privee.durable.opening import alone, check_key, keep_key, opened_engine
 from privee.durable.private_files import check_file, key_file, make_private, path_of
 from privee.errors import PriveeError
 from privee.party.ledger.keys import PartyKeys, party_keys
+from privee.party.ledger.place import is_same, place_of
 from privee.party.ledger.schema import APPEND_ONLY, VERSION, about, metadata, tally
 
 _VERSION, _PLACE = "version", "place"
@@ -79,7 +80,7 @@ def url_of(address: str | Path) -> sa.URL:
 def move_in(connection: sa.Connection, engine: sa.Engine) -> None:
     """From now on this file is the ledger."""
     if is_sqlite(engine):
-        connection.execute(sa.update(about).where(about.c.name == _PLACE).values(value=_place(engine)))
+        connection.execute(sa.update(about).where(about.c.name == _PLACE).values(value=place_of(path_of(engine))))
 
 
 def _checked(engine: sa.Engine, keys: PartyKeys, secret: Path) -> Opened:
@@ -100,7 +101,7 @@ def _checked(engine: sa.Engine, keys: PartyKeys, secret: Path) -> Opened:
         check_key(connection, keys)
         latest = max((entry.at for entry in entries(connection, last=1)), default=0)
     kept, lost = compare(marked)
-    if lost is None and is_sqlite(engine) and held.get(_PLACE) != _place(engine):
+    if lost is None and is_sqlite(engine) and not is_same(held.get(_PLACE, "- 0"), place_of(path_of(engine))):
         lost = (
             f"{_name(engine)} is a copy of the party's ledger, and the first one may have answered since: use that "
             "one, or end it and go on with this one alone with privee party accept-loss"
@@ -130,7 +131,7 @@ def _make(engine: sa.Engine, keys: PartyKeys) -> None:
         for statement in APPEND_ONLY[engine.dialect.name]:
             connection.execute(sa.text(statement))
         connection.execute(sa.insert(tally).values(one=1, commits=0, charged=0, marked=0))
-        rows = {_VERSION: VERSION} | ({_PLACE: _place(engine)} if is_sqlite(engine) else {})
+        rows = {_VERSION: VERSION} | ({_PLACE: place_of(path_of(engine))} if is_sqlite(engine) else {})
         connection.execute(sa.insert(about), [{"name": name, "value": value} for name, value in rows.items()])
         keep_key(connection, keys)
     if is_sqlite(engine):  # its tables are not lost with the -wal file
@@ -157,11 +158,6 @@ def is_there(engine: sa.Engine) -> bool:
         return False
     with engine.execution_options(reads=True).connect() as connection:
         return bool(sa.inspect(connection).get_table_names())
-
-
-def _place(engine: sa.Engine) -> str:
-    """The number of its file; a copy has another."""
-    return str(path_of(engine).stat().st_ino)
 
 
 def _name(engine: sa.Engine) -> str:

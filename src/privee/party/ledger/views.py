@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Any
 
 import sqlalchemy as sa
@@ -66,6 +67,15 @@ def status(connection: sa.Connection, limits: PartyLimits) -> Status:
         refused=acts.get(REFUSAL, 0),
         last=newest[0] if newest else None,
     )
+
+
+def calls(connection: sa.Connection) -> list[dict[str, Any]]:
+    """Every call in the log, oldest first."""
+    columns = [audit_log.c[name] for name in ("subject", "at", "act", "details")]
+    rows = connection.execute(
+        sa.select(*columns).where(audit_log.c.act.in_((ANSWER, REFUSAL))).order_by(audit_log.c.seq)
+    )
+    return [row._asdict() | {"details": json.loads(row.details)} for row in rows]
 
 
 def limits(connection: sa.Connection) -> PartyLimits:
