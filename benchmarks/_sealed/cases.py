@@ -48,7 +48,7 @@ def data_of(name: str, seed: int) -> JointData:
             Part(name, tuple(places), (len(places),))
             for name, places in zip(("active", "passive-1"), shares, strict=True)
         ]
-        return from_dataset(dataset, Partition(tuple(parts)))
+        return from_dataset(dataset, Partition(tuple(parts), dataset.n_features))
     partition = partition_of(dataset, parties=2, adversary_fraction=None, how=None, seed=seed)
     return from_dataset(dataset, partition)
 

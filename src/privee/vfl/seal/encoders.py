@@ -160,11 +160,18 @@ def told_by_batch(secret: Tensor, chances: Tensor) -> Tensor:
     """The gradient, at the chances of the codes, of what they tell of a column (one-hot): mutual information in nats.
 
     With p(s, m) the share of records with value s and code m, that is the logarithm of p(s, m) / (p(s) p(m)), of each
-    record's own s, over the number of records: what p(m) changes by adds up to nothing.
+    record's own s, over the number of records: what p(m) changes by adds up to nothing. The shares are those of codes
+    as they are chosen, for the most part: chances that tell little can lead to choices that tell a lot.
     """
-    both = secret.T @ chances / len(secret)
+    both = secret.T @ _firm(chances) / len(secret)
     alone = both.sum(dim=1, keepdim=True) * both.sum(dim=0, keepdim=True)
     return secret @ ((both + 1e-9) / (alone + 1e-9)).log() / len(secret)
+
+
+def _firm(chances: Tensor) -> Tensor:
+    """Choices for the most part, and a little of the chances."""
+    chosen = functional.one_hot(chances.argmax(dim=1), chances.shape[1]).to(chances.dtype)
+    return torch.lerp(chances, chosen, 0.9)
 
 
 def responded(codes: Tensor, seal: Seal, draws: Steps) -> Tensor:
