@@ -19,6 +19,7 @@ class CodeBook(nn.Module):
         self.seal = seal
         features = seal.codes if seal.signs is None else seal.signs
         self.vectors = nn.Parameter(torch.randn(features, width) * 0.5)
+        self._one_hot: Tensor | None = None
 
     @property
     def features(self) -> int:
@@ -28,7 +29,9 @@ class CodeBook(nn.Module):
     def entered(self, codes: Tensor) -> Tensor:
         """Codes as numbers: one-hot, or signs."""
         if self.seal.signs is None:
-            return torch.eye(self.seal.codes, dtype=self.vectors.dtype)[codes.long()]
+            if self._one_hot is None or self._one_hot.dtype != self.vectors.dtype:
+                self._one_hot = torch.eye(self.seal.codes, dtype=self.vectors.dtype)
+            return self._one_hot[codes.long()]
         bits = (codes.long()[:, None] >> torch.arange(self.seal.signs)) & 1
         return (2 * bits - 1).to(self.vectors.dtype)
 
