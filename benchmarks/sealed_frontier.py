@@ -2,11 +2,12 @@
 
     PRIVEE_DATA_DIR=... python benchmarks/sealed_frontier.py [--folder FOLDER] [--only digits] [--minutes 30] [--show]
 
-Halves of the columns (of Adult a split in which the passive party adds something), an mlp, three seeds: codes from 2 to
-256, epsilon 1, 2, 4, 8 and none, learned with the task (from the model that is not sealed) or from the party's columns
-alone, HashVFL's signs, the unsealed model (also with the wider top that sealed models have) and own columns alone (in
-the same model, and in the best of two others), and Ordered-DP before the unsealed model. `left`: error of the best regression of the private
-columns from the code and the own columns, as a share of what is left without the code.
+Halves of the columns (of Adult a split in which the passive party adds something), an mlp, at most 20,000 training
+rows, three seeds: codes from 2 to 256, epsilon 1, 2, 4, 8 and none, learned with the task (from the model that is not
+sealed) or from the party's columns alone, HashVFL's signs, the unsealed model (also with the wider top that sealed
+models have), own columns alone (in the same model, and in the best of two others), and Ordered-DP before the unsealed
+model. `left`: error of the best regression of the private columns from the code and the own columns, as a share of
+what is left without the code.
 
 Every cell is stored in benchmarks/results/sealed_frontier.json once it is measured; what matters most comes first,
 and a run that was interrupted goes on with those that are missing. --show only prints.

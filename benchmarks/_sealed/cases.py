@@ -12,7 +12,7 @@ import torch
 from privee.data.datasets import load_dataset
 from privee.data.partition import Part, Partition
 from privee.vfl.defaults import LEFT_OPEN, filled_settings
-from privee.vfl.experiment import open_run, partition_of, train_run
+from privee.vfl.experiment import open_model, partition_of, train_run
 from privee.vfl.joint_data import JointData, from_dataset
 from privee.vfl.joint_model import COORDINATOR, JointModel, make_models
 from privee.vfl.models._registry import WideTop
@@ -22,7 +22,8 @@ from privee.vfl.seeds import build
 from privee.vfl.training import TrainingSettings, train
 
 DATASETS = ("digits", "breast-cancer", "drive", "adult", "mnist")
-MNIST_ROWS = 20_000
+MOST_ROWS = 20_000
+"""For training: of more, so many are drawn, by the seed."""
 PICTURES = {
     "digits": TrainingSettings(epochs=60, scaling="standard", schedule="cosine"),
     "mnist": TrainingSettings(epochs=15, schedule="cosine"),
@@ -35,8 +36,8 @@ ADULT_PASSIVE = ("marital-status", "relationship", "capital-gain", "capital-loss
 def data_of(name: str, seed: int) -> JointData:
     """Halves of the columns, and of Adult a split in which the passive party adds something."""
     dataset = load_dataset(name, seed=seed)
-    if name == "mnist":
-        some = np.random.default_rng(seed).permutation(len(dataset.y_train))[:MNIST_ROWS]
+    if len(dataset.y_train) > MOST_ROWS:
+        some = np.random.default_rng(seed).permutation(len(dataset.y_train))[:MOST_ROWS]
         dataset = dataclasses.replace(dataset, x_train=dataset.x_train[some], y_train=dataset.y_train[some])
     if name == "adult":
         theirs = [k for k, column in enumerate(dataset.column_names) if column in ADULT_PASSIVE]
@@ -83,15 +84,4 @@ def unsealed(name: str, seed: int, folder: Path) -> JointModel:
     path = folder / f"{name}-{seed}-unsealed"
     if not is_finished_run(path):
         train_run(path, data_of(name, seed), "mlp", settings_of(name, seed))
-    joint, _ = open_run(path) if name != "mnist" else (None, None)
-    return joint if joint is not None else opened(path, name, seed)
-
-
-def opened(path: Path, name: str, seed: int) -> JointModel:
-    """A run on data that `open_run` would not cut as it was cut here."""
-    from privee.vfl.experiment import _joint_model
-    from privee.vfl.runs import RunFolder
-
-    joint = _joint_model(data_of(name, seed), "mlp", seed)
-    RunFolder.open(path).load_weights(joint.learners)
-    return joint
+    return open_model(path, data_of(name, seed))
