@@ -73,7 +73,7 @@ SECRETS = """
 import os, sys
 from pathlib import Path
 from privee.baselines.ope.frequency_hiding_state import write_sealed
-from privee.gateway.ledger.private_files import key_file
+from privee.durable.private_files import key_file
 from privee.pki.certificates import init_certificates
 
 folder, seen, looking = Path(sys.argv[1]), set(), False

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks._red_team.base import Outcome, Scene
-from privee.gateway.ledger.private_files import key_file
+from privee.durable.private_files import key_file
 from privee.pki.certificates import init_certificates
 
 

@@ -26,6 +26,7 @@ class LyingParty:
         self.asked = 0
         about = PartyDescription.read(folder)
         self._model = PartyModel(folder, about)
+        self.weights, self.sealed = self._model.weights, None
         self._store = open_store(folder, about, Source("dataset"))
         described = About(about.party, self._model.weights, self._model.width, about.features, 0, __version__)
         self._service = PartyHandler(described, self, self._store, tls=True)  # type: ignore[arg-type]

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks._red_team.base import Outcome, Scene, ask, consumer
+from privee.durable.private_files import key_file
 from privee.gateway.demo import MODEL, World
 from privee.gateway.ledger.ledger import Ledger
-from privee.gateway.ledger.private_files import key_file
 from privee.pki.certificates import init_certificates
 from privee.processes import start_party
 from privee.vfl.experiment import train_run

@@ -18,6 +18,7 @@
     ├── SiteError                       a site did not do what the coordinator asked
     │   └── SiteLostError
     ├── StoppedError                    a joint training was ended from outside
+    ├── PartyBudgetError                at a party: its own ledger says no, and nothing was answered
     ├── RefusedError                    at the gateway: the ledger says no, and nothing was charged
     │   ├── OverQuotaError              the same of a key's quota
     │   └── OverVariantsError           the same of another variant of the active party's columns

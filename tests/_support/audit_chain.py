@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from privee.gateway.ledger import audit_chain
+from privee.durable import audit_chain
 from privee.gateway.ledger.schema import audit_log
 
 KEY, OTHER_KEY = b"k" * 32, b"o" * 32

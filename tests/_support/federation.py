@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import socket
 import ssl
 import subprocess
@@ -26,6 +27,8 @@ from privee.federation.site.site import Site
 from privee.vfl.experiment import TrainingOutcome, train_run
 from privee.vfl.joint_data import from_dataset
 from privee.vfl.run_format import UTILITY
+from privee.vfl.seal.drawing import KEY
+from privee.vfl.seal.records import read_codes
 from privee.vfl.training import TrainingSettings
 from privee.vfl.weights import load_tensors
 
@@ -102,25 +105,41 @@ def largest_difference(one: Path, other: Path) -> float:
 def local_run(path: Path, job: JobSettings) -> TrainingOutcome:
     dataset = load_dataset("digits", seed=job.training.seed)
     data = from_dataset(dataset, Partition.from_dict(dict(job.source["partition"])))
-    return train_run(path, data, job.model, job.training)
+    return train_run(path, data, job.model, job.training, seals=job.seals)
 
 
-def same_as_local(job: JobSettings, folder: Path) -> Exchange:
+def same_secrets(local: Path, sites: Mapping[str, Path]) -> None:
+    """Give sealed sites the secrets of a local run's parties: then they draw the same codes."""
+    for site, folder in sites.items():
+        folder.mkdir(parents=True)
+        shutil.copy(local / "parties" / site / KEY, folder / KEY)
+
+
+def same_as_local(job: JobSettings, folder: Path, most: float = 1e-6) -> Exchange:
     """Run a job over the loop and compare its run folder with a local run's; returns the line, which knows its cost."""
     job = JobSettings.from_dict(json.loads(json.dumps(job.as_dict())))
+    expected = local_run(folder / "local", job)
+    same_secrets(folder / "local", {site: folder / site / "run" for site in job.seals})
     line, _ = line_to(job, folder)
     found = coordinate(job, line, folder / "coordinator")
     assemble(folder / "run", folder / "coordinator" / "run", {s: folder / s / "run" for s in job.parties})
-    expected = local_run(folder / "local", job)
-    assert largest_difference(folder / "local", folder / "run") <= 1e-6
-    assert (found.train, found.test) == (expected.train, expected.test)
+    assert largest_difference(folder / "local", folder / "run") <= most
+    assert (found.train, found.test, found.seals) == (expected.train, expected.test, expected.seals)
     here, there = read_json(folder / "run" / "config.json"), read_json(folder / "local" / "config.json")
     assert here.pop("files").keys() == there.pop("files").keys() - {UTILITY}  # no role of a job could measure it
     assert here == there
     for site in job.parties:
         name = f"parties/{site}/party.json"
         assert read_json(folder / "run" / name) == read_json(folder / "local" / name)
+    for site in job.seals:
+        assert_same_codes(folder / "local" / "parties" / site, folder / "run" / "parties" / site)
     return line
+
+
+def assert_same_codes(one: Path, other: Path) -> None:
+    (entities, codes), (others, again) = read_codes(one), read_codes(other)
+    assert entities == others
+    assert codes.tolist() == again.tolist()
 
 
 def started(*arguments: object) -> subprocess.Popen:

@@ -6,12 +6,12 @@ from uuid import uuid4
 
 import pytest
 
+from privee.durable.clock import MonotonicClock
 from privee.gateway.budget.base import BudgetPolicy
 from privee.gateway.budget.releases import Releases
 from privee.gateway.budget.total_epsilon_advanced import TotalEpsilonAdvanced
 from privee.gateway.budget.total_epsilon_basic import TotalEpsilonBasic
 from privee.gateway.ledger.api_keys import KeyStore
-from privee.gateway.ledger.clock import MonotonicClock
 from privee.gateway.ledger.ledger import ChargeRequest, Ledger, Limits, OverQuotaError, Price
 from privee.gateway.ledger.quotas import Quotas
 

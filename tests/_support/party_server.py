@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from privee.net import Address
+from privee.party.ledger import PartyLedger
 from privee.party.party_model import PartyModel
 from privee.party.server import PartyHandler, PartyServer
 from privee.party.stores import Found, MemoryStore, Source, open_store
@@ -47,12 +48,16 @@ async def served(
     *,
     listen: str = "127.0.0.1:0",
     tls: bool = False,
+    model: Any = None,
+    ledger: PartyLedger | None = None,
 ):
     folder = world.part(run_name, party)
     description = PartyDescription.read(folder)
-    model = PartyModel(folder, description)
-    about = About(party, model.weights, model.width, description.features, store.rows, "0")
-    service = PartyHandler(about, model, store, tls=tls)
+    model = model or PartyModel(folder, description)
+    sealed = None if model.sealed is None else model.sealed.codes
+    said = (party, model.weights, model.width, description.features, store.rows, "0")
+    about = About(*said, codes=sealed, receipts=ledger is not None)
+    service = PartyHandler(about, model, store, tls=tls, ledger=ledger)
     server = await PartyServer.start(service, Address.parse(listen), world.tls(party).load() if tls else None)
     try:
         yield server

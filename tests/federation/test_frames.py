@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 
 from privee.errors import FrameError, PriveeError
 from privee.federation.wire.frames import Frame, Note, SiteFailure, decode, encode
-from privee.federation.wire.tensors import BYTE, FLOAT32, FLOAT64, HALF, Packing
+from privee.federation.wire.tensors import BYTE, CODES, FLOAT32, FLOAT64, HALF, ROWS, Packing
 from privee.vfl.messages import (
     Embedding,
     EmbeddingAndGradient,
@@ -42,7 +42,8 @@ logits = st.integers(0, 5).flatmap(
 )
 plain = st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5) | st.booleans() | st.none())
 works = st.builds(Work, st.none() | floats | doubles, st.none() | numbers, st.booleans(), st.booleans())
-embeddings, gradients = (st.builds(kind, st.none() | floats) for kind in (Embedding, LogitGradient))
+codes = hnp.arrays(np.uint8, st.integers(0, 9)).map(torch.from_numpy)
+embeddings, gradients = st.builds(Embedding, st.none() | floats | codes), st.builds(LogitGradient, st.none() | floats)
 messages = st.one_of(
     works,
     embeddings,
@@ -154,7 +155,8 @@ def samples() -> list[bytes]:
     """Good frames of every kind and packing, some with empty tensors."""
     rows, numbers = torch.arange(3), torch.linspace(-1, 1, 6).reshape(3, 2)
     logits = Logits(numbers, rows, True)
-    kinds = [Embedding(t) for t in (numbers, numbers[:0], numbers[:, :0], numbers.double(), None)]
+    codes = torch.arange(5, dtype=torch.uint8)
+    kinds = [Embedding(t) for t in (numbers, numbers[:0], numbers[:, :0], numbers.double(), None, codes, codes[:0])]
     kinds += [
         LogitGradient(numbers),
         logits,
@@ -164,7 +166,8 @@ def samples() -> list[bytes]:
     ]
     kinds += [Work(numbers, rows, True, False), Work(None, rows[:0], False, False)]
     kinds += [WorkAndLogits(Work(numbers[:0], None, True, True), logits), Note("n", {"a": [1, "b"]}, b"body")]
-    kinds += [EmbeddingAndGradient(Embedding(numbers), LogitGradient(None)), SiteFailure("no")]
+    kinds += [EmbeddingAndGradient(Embedding(one), LogitGradient(None)) for one in (numbers, codes)]
+    kinds += [SiteFailure("no")]
     return [encode(Frame(SESSION, 1, kind), packing) for kind in kinds for packing in Packing]
 
 
@@ -195,12 +198,13 @@ def test_every_mutation_is_a_message_or_a_frame_error():
     assert read > MUTATIONS / 100  # some do pass, so the rest was not refused at the door
 
 
-@pytest.mark.parametrize("code", [FLOAT32, FLOAT64, HALF, BYTE])
-def test_what_a_head_promises_takes_no_memory(code):
+@pytest.mark.parametrize("code", [FLOAT32, FLOAT64, HALF, BYTE, CODES])
+@pytest.mark.parametrize("most", [1, 3])
+def test_what_a_head_promises_takes_no_memory(code, most):
     """Each of these says how much is to come, and nothing does."""
     tracemalloc.start()
     try:
-        for sides in itertools.product((0, 1, 2**16, 2**32 - 1), repeat=3):
+        for sides in itertools.product((0, 1, 2**16, 2**29, 2**32 - 1), repeat=most):
             with contextlib.suppress(FrameError):
                 decode(embedding(head(code, *sides)))
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
@@ -213,6 +217,47 @@ def test_what_a_head_promises_takes_no_memory(code):
 def test_an_empty_tensor_is_not_endless(code, sides):
     with pytest.raises(FrameError, match="too large"):
         decode(embedding(head(code, *sides) + bytes(64)))
+
+
+# --- codes ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("packing", list(Packing))
+def test_codes_are_one_byte_each_however_numbers_are_packed(packing):
+    codes = torch.tensor([0, 255, 7], dtype=torch.uint8)
+    data = encode(Frame(SESSION, 1, Embedding(codes)), packing)
+    assert data == embedding(head(CODES, 3) + bytes([0, 255, 7]))
+    assert same(Embedding(codes), decode(data).content)
+
+
+@pytest.mark.parametrize(
+    ("tensor", "words"),
+    [
+        (head(CODES) + b"x", "a list"),
+        (head(CODES, 1, 1) + b"x", "a list"),
+        (head(CODES, 2) + b"x", "cut off"),
+        (head(CODES, 2**29) + b"x", "cut off"),
+        (head(CODES, 2**32 - 1) + b"x", "too large"),
+        (head(CODES, 1) + b"xx", "longer"),
+    ],
+)
+def test_what_is_not_a_list_of_codes_is_refused(tensor, words):
+    with pytest.raises(FrameError, match=words):
+        decode(embedding(tensor))
+
+
+def test_codes_travel_where_a_party_answers_and_nowhere_else():
+    """Not as a gradient, not as row numbers; and nobody packs a table of them."""
+    codes = torch.zeros(2, dtype=torch.uint8)
+    gradient = encode(Frame(SESSION, 1, LogitGradient(None)))[:-2] + head(CODES, 2) + b"xx"
+    with pytest.raises(FrameError, match="unknown kind"):
+        decode(gradient)
+    rows = encode(Frame(SESSION, 1, Work(None, torch.arange(2), False)))
+    assert head(ROWS, 2) in rows
+    with pytest.raises(FrameError, match="no row numbers"):
+        decode(rows.replace(head(ROWS, 2), head(CODES, 2)))
+    with pytest.raises(PriveeError, match="a list"):
+        encode(Frame(SESSION, 1, Embedding(codes[None])))
 
 
 def test_half_characters_are_refused_and_not_sent():

@@ -11,9 +11,9 @@ import pytest
 from benchmarks._shared.gateway_load import Crowd, counted, crashes, received, variants_answered, variants_counted
 
 from privee.defenses.secret_keys import new_key
+from privee.durable.clock import MonotonicClock
 from privee.errors import PriveeError
 from privee.gateway.budget.price import Price
-from privee.gateway.ledger.clock import MonotonicClock
 from privee.gateway.ledger.ledger import ChargeRequest, Ledger
 from privee.gateway.ledger.limits import Limits
 from privee.processes import ServerProcess

@@ -11,10 +11,10 @@ import pytest
 
 from privee.data.alignment import align_files
 from privee.defenses.secret_keys import read_key
+from privee.durable.private_files import key_file
 from privee.errors import PriveeError
 from privee.gateway.demo import World
 from privee.gateway.ledger.ledger import Ledger
-from privee.gateway.ledger.private_files import key_file
 from privee.party.stores import Source, open_store
 from privee.processes import ServerProcess, start_party
 from privee.vfl.experiment import train_run

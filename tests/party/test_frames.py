@@ -1,5 +1,7 @@
 """Frames between the gateway and a party: they come back as they were, and hostile ones are one error."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -50,3 +52,58 @@ def test_hostile_frames_are_one_error(frame):
 def test_nasty_frames_are_refused(frame):
     with pytest.raises(FrameError):
         EmbedRequest.decode(frame)
+
+
+# A sealed party, and a request's name
+
+
+def test_codes_are_a_byte_each():
+    codes = np.array([0, 15, 3], dtype=np.uint8)
+    frame = EmbedReply(None, (0,), "a" * 64, codes, 16).encode()
+    back = EmbedReply.decode(frame, 3)
+    assert back.embeddings is None
+    assert (back.codes.tolist(), back.n_codes, back.unknown) == ([0, 15, 3], 16, (0,))
+    assert frame.endswith(codes.tobytes())
+    for wrong in (frame + b"\0", frame[:-1], frame[:-1] + b"\x10"):
+        with pytest.raises(FrameError):
+            EmbedReply.decode(wrong, 3)
+    with pytest.raises(FrameError):
+        EmbedReply.decode(frame, 2)
+
+
+@pytest.mark.parametrize("size", [0, 1, 257, 16.0, True, "16", None, [16]])
+def test_a_number_of_codes_that_makes_no_sense(size):
+    with pytest.raises(FrameError):
+        EmbedReply.decode(EmbedReply(None, (), "a" * 64, np.zeros(1, np.uint8), size).encode(), 1)
+
+
+def test_a_reply_has_embeddings_or_codes_and_never_both():
+    header = json.dumps({"unknown": [], "weights": "a" * 64, "codes": 16, "shape": [4, 1]}).encode()
+    for body in (b"\0" * 4, b"\0" * 16):
+        with pytest.raises(FrameError, match="never both"):
+            EmbedReply.decode(len(header).to_bytes(4, "big") + header + body, 4)
+    header = json.dumps({"unknown": [], "weights": "a" * 64}).encode()
+    with pytest.raises(FrameError, match="embeddings or codes"):
+        EmbedReply.decode(len(header).to_bytes(4, "big") + header, 1)
+
+
+def test_a_request_may_have_a_name():
+    plain = EmbedRequest(("a",))
+    assert b"request" not in plain.encode()  # an older party reads it
+    assert EmbedRequest.decode(plain.encode()).request is None
+    named = EmbedRequest(("a",), None, "0f" * 32)
+    assert EmbedRequest.decode(named.encode()) == named
+    for wrong in ("", "0f", "0F" * 32, "0f" * 33, "\n" * 64):
+        with pytest.raises(FrameError):
+            EmbedRequest.decode(EmbedRequest(("a",), None, wrong).encode())
+
+
+def test_a_party_says_it_is_sealed_only_if_it_is():
+    plain = About("bank", "a" * 64, 3, 4, 5, "v")
+    assert b"codes" not in plain.encode()
+    assert b"receipts" not in plain.encode()
+    sealed = About("bank", "a" * 64, 1, 4, 5, "v", 16, True)
+    assert About.decode(sealed.encode()) == sealed
+    for wrong in (About("bank", "a" * 64, 2, 4, 5, "v", 16), About("bank", "a" * 64, 1, 4, 5, "v", 300)):
+        with pytest.raises(FrameError):
+            About.decode(wrong.encode())

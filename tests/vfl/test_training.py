@@ -194,11 +194,11 @@ def test_architectures_have_the_papers_shapes():
     def sizes(model):
         return [tuple(p.shape) for p in model.parameters() if p.ndim > 1]
 
-    bottom, top, _ = ARCHITECTURES["mlp"]
+    bottom, top, *_ = ARCHITECTURES["mlp"]
     assert sizes(bottom((392,), 10)) == [(128, 392), (64, 128)]
     assert sizes(top(2, 10)) == [(10, 128)]
     assert sizes(top(5, 10)) == [(256, 320), (10, 256)]
-    bottom, top, _ = ARCHITECTURES["logistic"]
+    bottom, top, *_ = ARCHITECTURES["logistic"]
     assert [tuple(p.shape) for p in bottom((7,), 10).parameters()] == [(10, 7)]
     assert list(top(2, 10).parameters()) == []
     resnet = ARCHITECTURES["resnet"][0]((3, 32, 16), 10)

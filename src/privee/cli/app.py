@@ -26,6 +26,7 @@ from privee.cli import (
     quickstart,
     recommend,
     report,
+    seal,
     train,
     tune,
 )
@@ -70,6 +71,7 @@ app.command("quickstart")(quickstart.quickstart)
 app.add_typer(data.app, name="data")
 app.command("align")(align.align_command)
 app.command("train")(train.train)
+app.command("seal")(seal.seal)
 app.command("predict")(predict.predict)
 app.command("tune")(tune.tune)
 app.add_typer(paper.app, name="paper")

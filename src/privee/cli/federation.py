@@ -11,6 +11,7 @@ import typer
 from privee.cli.model_options import MODEL_NAMES, id_columns, named_files, show_outcome
 from privee.cli.names import DATASET
 from privee.cli.output import InterruptedByUserError, err, out, print_json, progress_bar
+from privee.cli.seal_options import SealOption
 from privee.cli.training_options import (
     Batch,
     ClassWeights,
@@ -30,6 +31,7 @@ from privee.errors import PriveeError
 if TYPE_CHECKING:
     from privee.federation.settings import JobSettings, SiteSettings
     from privee.vfl.experiment import TrainingOutcome
+    from privee.vfl.seal import Seal
     from privee.vfl.training import TrainingSettings
 
 app = typer.Typer(no_args_is_help=True, help="Train across organisations, each on its own machine, over NVIDIA FLARE.")
@@ -80,6 +82,7 @@ def simulate(
     seed: Seed = 0,
     pipeline: Pipeline = False,
     packing: Packed = "exact",
+    seal: SealOption = None,
     answer_seconds: Answer = 30.0,
     align_seconds: Align = 600.0,
     as_json: Json = False,
@@ -94,7 +97,7 @@ def simulate(
     training = open_settings(given, dataset=dataset, seed=seed, pipeline=pipeline)
     shares = (parties, adversary_fraction, split)
     names, source, sites = _data(dataset, shares, party, active, ids, label, test_share, seed)
-    job = _job(names, model, training, source, packing, (answer_seconds, align_seconds))
+    job = _job(names, model, training, source, packing, seal, (answer_seconds, align_seconds))
     show_outcome(_followed("simulating", lambda told: work(run, job, sites, on_state=told)), as_json)
 
 
@@ -128,6 +131,7 @@ def init(
     seed: Seed = 0,
     pipeline: Pipeline = False,
     packing: Packed = "exact",
+    seal: SealOption = None,
     answer_seconds: Answer = 30.0,
     align_seconds: Align = 600.0,
     as_json: Json = False,
@@ -142,7 +146,7 @@ def init(
     training = open_settings(given, dataset=dataset, seed=seed, pipeline=pipeline)
     shares = (parties, adversary_fraction, split)
     names, source, sites = _data(dataset, shares, party, active, ids, label, test_share, seed)
-    job = _job(names, model, training, source, packing, (answer_seconds, align_seconds))
+    job = _job(names, model, training, source, packing, seal, (answer_seconds, align_seconds))
     made = create_project(project, job, server=server, port=port, direct_port=direct_port, sites=sites)
     kits = {name: str(made.kit(name)) for name in (server, *names)}
     if as_json:
@@ -160,14 +164,17 @@ def data(
     id_column: Annotated[str, typer.Option("--id", help="Its id column.")],
     label: Annotated[str | None, typer.Option(help="At the active party: its label column.")] = None,
     folder: Annotated[Path | None, typer.Option(help="Where to keep parts of models; default: in the kit.")] = None,
+    seal: Annotated[
+        str | None, typer.Option(help="Take part in no job that seals this site less tightly, e.g. codes=8,epsilon=4.")
+    ] = None,
 ) -> None:
-    """Tell a site which table is its own.
+    """Tell a site which table is its own, and what it insists on.
 
     Example: `privee federation data kits/bank --data bank.csv --id customer --label risk`
     """
     from privee.federation.kits.start_kit import name_table
 
-    written = name_table(kit, table, id_column, label, folder)
+    written = name_table(kit, table, id_column, label, folder, seal)
     out.print(f"{written}: the table stays where it is, and this file too", markup=False)
 
 
@@ -190,19 +197,27 @@ def run(
     local: Annotated[bool, typer.Option(help="Start server and sites here as well, for this run.")] = False,
     wait: Annotated[float, typer.Option(help="Seconds to wait for sites, at first and after one was lost.")] = 300.0,
     attempts: Annotated[int, typer.Option(min=1, help="How often to go on after a site was lost.")] = 5,
+    seal: SealOption = None,
     as_json: Json = False,
 ) -> None:
     """Train: submit the project's job, follow it, and collect the coordinator's part. Sites keep their own parts.
 
+    Seals that are given here are in place of those that `init` was given.
+
     Example: `privee federation run risk --out runs/risk`
     """
     import contextlib
+    import dataclasses
 
     from privee.federation.kits.project import Project
     from privee.federation.kits.run import JobTimeouts, run_project
     from privee.federation.kits.start_kit import local_kits, parts_of
 
     opened = Project.open(project)
+    if seal:
+        opened = dataclasses.replace(
+            opened, job=dataclasses.replace(opened.job, seals=_seals(seal, opened.job.parties))
+        )
     timeouts = JobTimeouts(sites=wait, attempts=attempts)
     parts = parts_of(opened) if local else None
     with local_kits(opened) if local else contextlib.nullcontext():
@@ -247,6 +262,7 @@ def _job(
     training: tuple[TrainingSettings, tuple[str, ...]],
     source: Mapping[str, Any],
     packing: str,
+    seal: list[str] | None,
     seconds: tuple[float, float],
 ) -> JobSettings:
     from privee.federation.settings import JobSettings
@@ -260,9 +276,16 @@ def _job(
         left_open=training[1],
         source=source,
         packing=Packing(packing),
+        seals=_seals(seal, names),
         answer_seconds=seconds[0],
         align_seconds=seconds[1],
     )
+
+
+def _seals(seal: list[str] | None, names: tuple[str, ...]) -> dict[str, Seal]:
+    from privee.vfl.seal import parse_seals
+
+    return parse_seals(seal or (), names[1:])
 
 
 def _followed(text: str, work: Callable[[Callable[[Mapping[str, Any]], None]], TrainingOutcome]) -> TrainingOutcome:

@@ -56,6 +56,10 @@ def serve(
         typer.Option("--defense", "-d", autocompletion=DEFENSE, help="What is released; `none` for the raw scores."),
     ],
     party: Annotated[list[str], typer.Option(help="Where a party listens: NAME=HOST:PORT, repeatable.")],
+    codes: Annotated[
+        list[str] | None,
+        typer.Option(help="Codes that a sealed party handed over in place of listening: NAME=FILE, repeatable."),
+    ] = None,
     ledger: Annotated[str, typer.Option(envvar="PRIVEE_LEDGER_URL", help="Database.")] = "sqlite:///ledger.db",
     ledger_key: Annotated[Path, typer.Option(envvar="PRIVEE_LEDGER_KEY", help="Its key file.")] = Path("ledger.key"),
     certs: Annotated[Path | None, typer.Option(help="Folder made by `privee certs init`.")] = None,
@@ -64,8 +68,12 @@ def serve(
     budget: dict[str, Any],
     window_days: Annotated[float | None, typer.Option(help="Start counting anew after this; default: never.")] = None,
     variants: Annotated[
-        str, typer.Option(help="Different columns of the active party's to ask about an entity with, ever; or `none`.")
-    ] = "1",
+        str | None,
+        typer.Option(
+            help="Different columns of the active party's to ask about an entity with, ever; or `none`. "
+            "[default: 1; none where all passive parties are sealed]"
+        ),
+    ] = None,
     repeatable: Annotated[bool, typer.Option(help="Answer an identical query identically, uncharged.")] = False,
     uncounted: Annotated[bool, typer.Option(help="Answer without counting. For experiments alone.")] = False,
     deadline: Annotated[float, typer.Option(help="Seconds for the parties to answer, retries included.")] = 2.0,
@@ -102,7 +110,7 @@ def serve(
         counted=not uncounted,
         **budget,
         window=None if window_days is None else round(window_days * 86_400),
-        variants=_variants(variants),
+        variants="usual" if variants is None else _variants(variants),
         deadline=deadline,
         host=host,
         port=port,
@@ -111,6 +119,7 @@ def serve(
         max_entities=max_entities,
         unknown=unknown,
         audit=audit,
+        codes={name: Path(file) for name, file in _named(codes or [], "--codes NAME=FILE").items()},
     )
     note = "; nothing is counted: no limit holds, and no variant is refused" if uncounted else ""
     greet = functools.partial(err.print, soft_wrap=True)
@@ -127,9 +136,13 @@ def _variants(given: str) -> int | None:
 
 
 def _addresses(given: list[str]) -> dict[str, str]:
+    return _named(given, "--party NAME=HOST:PORT")
+
+
+def _named(given: list[str], form: str) -> dict[str, str]:
     found = dict(part.partition("=")[::2] for part in given)
     if len(found) < len(given) or not all(found.values()):
-        raise PriveeError("name each party once, as --party NAME=HOST:PORT")
+        raise PriveeError(f"name each party once, as {form}")
     return found
 
 

@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import getpass
 import os
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
+from privee.cli.ids import one_id, some_ids
+from privee.cli.ledger_compare import compare
 from privee.cli.output import err, out, print_json
 from privee.defenses.secret_keys import read_key
 from privee.errors import PriveeError
@@ -38,8 +39,8 @@ def init(url: Url = URL, key: KeyFile = KEY, as_json: Json = False) -> None:
 
     Example: `privee ledger init --url sqlite:///ledger.db --key ledger.key`
     """
+    from privee.durable.private_files import key_file
     from privee.gateway.ledger.ledger import Ledger
-    from privee.gateway.ledger.private_files import key_file
 
     with key_file(key) as made:
         Ledger.create(url, read_key(key))
@@ -80,7 +81,7 @@ def verify(
 
     Keep what it prints on another computer: only against that it shows that the newest entries were cut off.
     """
-    from privee.gateway.ledger.audit_chain import Chain, parse_expect
+    from privee.durable.audit_chain import Chain, parse_expect
 
     kept = None if expect is None else parse_expect(expect)
     with opened(url, key, lossy=True) as ledger:
@@ -109,7 +110,7 @@ def show(
 
     with opened(url, key, lossy=True) as ledger:
         if entity is not None:
-            _show_entity(ledger.spent(_id(entity)), as_json)
+            _show_entity(ledger.spent(one_id(entity)), as_json)
             return
         found = dataclasses.asdict(ledger.totals())
     if as_json:
@@ -144,7 +145,7 @@ def reset(
         raise PriveeError("say which: --entity ID, --file FILE, or --of-key KEY_ID with or without --since TIME")
     with opened(url, key) as ledger:
         if entity is not None:
-            name = _id(entity)
+            name = one_id(entity)
             ledger.reset(name, reason=reason, actor=actor())
             _show_entity(ledger.spent(name), as_json)
             return
@@ -152,7 +153,7 @@ def reset(
             start = 0 if since is None else int(since.replace(tzinfo=UTC).timestamp())
             count = ledger.reset_charged_by(of_key, since=start, reason=reason, actor=actor())
         else:
-            count = ledger.reset_many(_ids(str(file)), reason=reason, actor=actor())
+            count = ledger.reset_many(some_ids(str(file)), reason=reason, actor=actor())
     print_json({"entities": count}) if as_json else tell(f"{count:,} entities start anew.")
 
 
@@ -191,7 +192,7 @@ def log(
 
     Example: `privee ledger log --last 10`
     """
-    from privee.gateway.ledger.audit_chain import Chain
+    from privee.durable.audit_chain import Chain
 
     with opened(url, key, lossy=True) as ledger:
         found = [entry.as_dict() for entry in Chain(ledger.engine, ledger.chain_key).entries(last)]
@@ -205,6 +206,9 @@ def log(
         rest = (plain(entry[name]) for name in ("actor", "act", "subject", "reason"))
         table.add_row(plain(entry["seq"]), when(entry["at"]), *rest)
     out.print(table, markup=False)
+
+
+app.command()(compare)
 
 
 @contextlib.contextmanager
@@ -265,19 +269,3 @@ def _shown(url: str) -> str:
     from sqlalchemy import make_url
 
     return make_url(url).render_as_string(hide_password=True)
-
-
-def _id(given: str) -> str:
-    entity = sys.stdin.readline().rstrip("\r\n") if given == "-" else given
-    if not entity:
-        raise PriveeError("give the entity's id, or - and the id on standard input")
-    return entity
-
-
-def _ids(file: str) -> list[str]:
-    """One id per line; empty lines are left out."""
-    try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise PriveeError(f"cannot read {file} as UTF-8 text with one id per line") from None
-    return [line for line in text.splitlines() if line]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +80,23 @@ def show_outcome(outcome: TrainingOutcome, as_json: bool, kind: str = "") -> Non
     out.print(f"{outcome.train.accuracy:.2%} on {outcome.train.rows:,} training records")
     if outcome.worth is not None:
         _show_worth(outcome.worth)
+    for party, told in outcome.seals.items():
+        out.print(seal_words(party, told), markup=False)
+
+
+def seal_words(party: str, told: Mapping[str, Any]) -> str:
+    """What can ever leave a sealed party, in a line or two."""
+    often = "whatever is asked, by whomever, however often"
+    if told["epsilon"] is None:
+        line = f"{party} is sealed: one of {told['codes']} codes, at most {told['bits']:.3g} bits of a record, {often}"
+    else:
+        line = (
+            f"{party} is sealed: one of {told['codes']} codes, drawn once with epsilon {told['epsilon']:g}, at most "
+            f"{told['leaked_bits']:.2g} bits of a record, {often}"
+        )
+    if told["learn"] == "joint":
+        return f"{line} (for records outside training: what crossed while codes were learned is not covered)"
+    return f"{line}; its codes are its own, no gradient ever came in"
 
 
 def _show_worth(worth: ModelWorth) -> None:

@@ -10,6 +10,7 @@ import typer
 from privee.cli.model_options import MODEL_NAMES, dataset_data, show_outcome
 from privee.cli.names import DATASET, MODEL, check_dataset, check_model, check_preset
 from privee.cli.output import InterruptedByUserError, err, progress_bar
+from privee.cli.seal_options import SealOption, SensitiveOption, check_seal, given_seals
 from privee.cli.table_options import (
     Categorical,
     Delimiter,
@@ -83,6 +84,8 @@ def train(
     schedule: Schedule = None,
     threads: Threads = None,
     pipeline: Annotated[bool, typer.Option(help="One exchange per step, embeddings one step older.")] = False,
+    seal: SealOption = None,
+    sensitive: SensitiveOption = None,
     seed: Annotated[int, typer.Option(help="For weights, batches and splits.")] = 0,
     data_dir: Annotated[Path | None, typer.Option(help="Folder with dataset files.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
@@ -94,7 +97,11 @@ def train(
     Own tables: `privee train --party bank=bank.csv --party shop=shop.csv --active bank --id customer --label risk`
 
     Delimiters, encodings and decimal commas of CSV files are found; `--dry-run` shows how the tables were read.
+
+    `--seal codes=8` seals the passive parties: each sends one of 8 codes per record in all its life, and nothing else.
     """
+    for text in seal or ():
+        check_seal(text)
     if bool(party) == bool(dataset):
         raise PriveeError("name a dataset, or own tables with --party, one of the two")
     check_preset(preset)
@@ -132,6 +139,7 @@ def train(
                 filled(training, () if preset else left, kind, data),
                 on_step=lambda epoch, of, step, steps: bar((epoch - 1) * steps + step, of * steps),
                 threads=threads,
+                seals=given_seals(seal, sensitive, data),
             )
     except KeyboardInterrupt:
         raise InterruptedByUserError("interrupted; the same command goes on after the last finished epoch") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -24,6 +24,9 @@ from privee.cli.training_options import (
 )
 from privee.errors import PriveeError
 
+if TYPE_CHECKING:
+    from privee.vfl.joint_data import JointData
+
 
 def tune(
     dataset: Annotated[
@@ -39,6 +42,12 @@ def tune(
     ids: Annotated[list[str] | None, typer.Option("--id", help="With --party: id column, or PARTY:COLUMN.")] = None,
     label: Annotated[str | None, typer.Option(help="With --party: the label column.")] = None,
     test_share: Annotated[float, typer.Option(help="With --party: share of records kept for testing.")] = 0.2,
+    seal: Annotated[
+        bool, typer.Option("--seal", help="Search for the seal that tells least and is still good enough.")
+    ] = False,
+    lose: Annotated[float, typer.Option(help="With --seal: accuracy that may be lost against no seal.")] = 0.01,
+    min_accuracy: Annotated[float | None, typer.Option(help="With --seal: the accuracy needed, for --lose.")] = None,
+    learn: Annotated[Literal["joint", "own"], typer.Option(help="With --seal: who learns codes from what.")] = "joint",
     scaling: Scaling = None,
     class_weights: ClassWeights = "none",
     threads: Threads = None,
@@ -51,6 +60,9 @@ def tune(
     Every trial is judged by its loss on training rows held out; the test records are not touched.
 
     Example: `privee tune digits --trials 20 --out digits.journal`
+
+    With `--seal`: which number of codes and which epsilon tell least, within an accuracy that you name:
+    `privee tune digits --seal --lose 0.02 --out seals.json`
     """
     if bool(party) == bool(dataset):
         raise PriveeError("name a dataset, or own tables with --party, one of the two")
@@ -66,6 +78,9 @@ def tune(
     else:
         data = dataset_data(str(dataset), parties=parties, fraction=None, how=None, seed=seed, data_dir=data_dir)
         err.print(data.about["shares"])
+    if seal:
+        _tune_seal(data, model, dataset, study, lose, min_accuracy, learn, seed, as_json)
+        return
     fixed = {"epochs": epochs, "patience": epochs, "class_weights": class_weights}
     training, left = open_settings(given_settings(fixed | {"scaling": scaling}), dataset=dataset, seed=seed)
     try:
@@ -80,3 +95,47 @@ def tune(
         out.print(f"best of {found.trials} trials: loss {found.loss:.4f}, accuracy {found.accuracy:.2%} ", end="")
         out.print("on held-out training rows with")
         out.print(f"--learning-rate {found.learning_rate:.3g} --batch-size {found.batch_size}")
+
+
+def _tune_seal(
+    data: JointData,
+    model: str,
+    dataset: str | None,
+    study: Path,
+    lose: float,
+    least: float | None,
+    learn: str,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """The search for a seal, and its table."""
+    from privee.vfl.seal.tuning import tune_seal
+
+    given: dict[str, Any] = {}
+    training, left = open_settings(given, dataset=dataset, seed=seed)
+    try:
+        with progress_bar("trying seals") as bar:
+            found = tune_seal(
+                data,
+                model,
+                filled(training, left, model, data),
+                study_file=study,
+                lose=lose,
+                least=least,
+                learn=learn,
+                on_trial=bar,
+            )
+    except KeyboardInterrupt:
+        raise InterruptedByUserError("interrupted; the same command goes on with the trials that are missing") from None
+    if as_json:
+        print_json(found.as_dict())
+        return
+    out.print(f"accuracy on training rows held out; not sealed {found.unsealed.accuracy:.2%}, needed {found.least:.2%}")
+    for trial in found.trials:
+        mark = "  <- tells least" if trial == found.best else ""
+        bits = f"{trial.leaked_bits:.2f} bits at most"
+        out.print(f"  {trial.seal:22} {bits:18} {trial.accuracy:.2%}{mark}", markup=False)
+    if found.best is None:
+        out.print("no seal tried is good enough; allow more with --lose")
+    else:
+        out.print(f"--seal {found.best.seal}", markup=False)

@@ -32,7 +32,7 @@ class GatewayError(PriveeError):
 
 
 class Refused(GatewayError):  # noqa: N818
-    """The ledger refused: some entity has given away all it may. Nothing was charged.
+    """The ledger, or a party's own, refused: some entity has given away all it may. Nothing was charged.
 
     Attributes:
         asked, spent, limit: plain numbers in the policy's own units.

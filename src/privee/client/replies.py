@@ -23,7 +23,7 @@ from privee.client.errors import (
 )
 
 LONGEST_WORDS = 400
-REFUSALS = {"ledger": Refused, "variants": VariantsReached}
+REFUSALS = {"ledger": Refused, "variants": VariantsReached, "party-budget": Refused}
 REDIRECTED = "the address redirects elsewhere, and a key does not go along: give the real address"
 
 

@@ -18,6 +18,7 @@ from privee.federation.wire.tensors import Packing
 from privee.vfl.defaults import LEFT_OPEN, filled_settings
 from privee.vfl.experiment import partition_of
 from privee.vfl.joint_model import COORDINATOR
+from privee.vfl.seal import Seal, parse_seal
 from privee.vfl.training import TrainingSettings
 
 
@@ -37,6 +38,7 @@ class JobSettings:
         packing: how embeddings and their gradients travel.
         left_open: settings of the training that every role chooses alike, once it knows how many rows and classes there
             are (see `privee.vfl.defaults`).
+        seals: of the passive parties that are sealed, by name.
     """
 
     run: str
@@ -49,6 +51,7 @@ class JobSettings:
     start_seconds: float = 120.0
     packing: Packing = Packing.EXACT
     left_open: tuple[str, ...] = ()
+    seals: Mapping[str, Seal] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not set(self.left_open) <= set(LEFT_OPEN):
@@ -60,6 +63,9 @@ class JobSettings:
             raise SettingError("a joint model needs two or more sites with different names")
         if {COORDINATOR, "server"} & set(self.parties):
             raise SettingError("no site may be called coordinator or server")
+        for name in self.seals:
+            if name not in self.parties[1:]:
+                raise SettingError(f"only a passive party can be sealed, and {name[:40]!r} is none")
         for name in ("answer_seconds", "align_seconds", "start_seconds"):
             if not 0 < getattr(self, name) < 1e6:
                 raise SettingError(f"{name} must be above 0, got {getattr(self, name)!r}")
@@ -80,12 +86,13 @@ class JobSettings:
         return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Plain values, ready for JSON; what came later only if it is there, so that older runs still agree."""
         plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        left = plain.pop("left_open")
+        left, seals = plain.pop("left_open"), plain.pop("seals")
         return (
             plain
             | ({"left_open": list(left)} if left else {})
+            | ({"seals": {name: seal.as_dict() for name, seal in seals.items()}} if seals else {})
             | {
                 "parties": list(self.parties),
                 "training": self.training.as_dict(),
@@ -103,6 +110,7 @@ class JobSettings:
                 "training": TrainingSettings(**values["training"]),
                 "packing": Packing(values.get("packing", "exact")),
                 "left_open": tuple(values.get("left_open", ())),
+                "seals": {name: Seal.from_dict(one) for name, one in dict(values.get("seals", {})).items()},
             }
             return cls(**{**values, **more})
         except PriveeError:
@@ -120,6 +128,7 @@ class SiteSettings:
         data: its own table, CSV or Parquet; None for a dataset.
         id_column, label: columns of that table; a label column is named at the active party alone.
         data_dir: where datasets are looked for.
+        seal: what it insists on, such as `codes=8,epsilon=4`: it takes part in no job that seals it less tightly.
     """
 
     folder: Path
@@ -127,6 +136,11 @@ class SiteSettings:
     id_column: str | None = None
     label: str | None = None
     data_dir: Path | None = None
+    seal: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.seal is not None:
+            parse_seal(self.seal)
 
     def write(self, local: Path, site: str) -> Path:
         """Into a kit's `local` folder."""
@@ -147,7 +161,7 @@ class SiteSettings:
         if not all(value is None or isinstance(value, str) for value in saved.values()):
             raise PriveeError(f"{path} may only have strings and nulls")
         paths = {key: Path(saved[key]) for key in ("folder", "data", "data_dir") if saved.get(key)}
-        words = {key: saved.get(key) for key in ("id_column", "label")}
+        words = {key: saved.get(key) for key in ("id_column", "label", "seal")}
         given: dict[str, Any] = {"folder": folder} | words | paths
         return cls(**given)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,12 @@ from torch import Tensor, nn
 
 from privee.errors import PriveeError
 from privee.vfl.batch_invariance import batch_invariant, batch_invariant_block
-from privee.vfl.joint_model import COORDINATOR
+from privee.vfl.joint_model import COORDINATOR, make_top
 from privee.vfl.learner import Learner
-from privee.vfl.models import architecture
-from privee.vfl.run_format import UTILITY, WEIGHTS
+from privee.vfl.run_format import UTILITY, WEIGHTS, seals_of
 from privee.vfl.runs import RunFolder
+from privee.vfl.seal import Seal, told_by
+from privee.vfl.seal.books import SealedTop
 from privee.vfl.weights import load_tensors
 from privee.vfl.worth import ModelWorth, read_worth
 
@@ -37,6 +38,8 @@ class CoordinatorModel:
         weights: the checksum of each party's weights file.
         top: takes the list of embeddings and gives logits.
         worth: what was measured when the model was trained, if the run has it.
+        seals: of the parties that are sealed, by name.
+        vectors: what each code of a sealed party stands for, (codes, width).
     """
 
     name: str
@@ -46,14 +49,26 @@ class CoordinatorModel:
     weights: Mapping[str, str]
     top: nn.Module
     worth: ModelWorth | None = None
+    seals: Mapping[str, Seal] = dataclasses.field(default_factory=dict)
+    vectors: Mapping[str, NDArray[np.float32]] = dataclasses.field(default_factory=dict, repr=False)
     _blocks: dict[tuple[int, ...], int] = dataclasses.field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def sealed(self) -> dict[str, dict[str, Any]]:
+        """What can ever leave each sealed party, of one record."""
+        return {party: told_by(seal) for party, seal in self.seals.items()}
+
+    @property
+    def all_sealed(self) -> bool:
+        """Whether every passive party is."""
+        return all(party in self.seals for party in self.parties[1:])
 
     def scores(self, embeddings: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float64]:
         """Class confidences in double precision: float32 scores of confident models are mostly ties at 0 and 1.
 
         An entity's are the same to the last bit in any company, as its embeddings are: see `batch_invariant`.
         """
-        parts = [embeddings[party] for party in self.parties]
+        parts = [self._entered(party, embeddings[party]) for party in self.parties]
         widths = tuple(part.shape[1] for part in parts)
         try:
             if widths not in self._blocks:
@@ -61,6 +76,16 @@ class CoordinatorModel:
             return batch_invariant(self._apply, parts, self._blocks[widths])
         except RuntimeError:
             raise PriveeError("the parties' embeddings do not fit this model; do they serve the same run?") from None
+
+    def _entered(self, party: str, sent: NDArray[np.float32]) -> NDArray[np.float32]:
+        """An embedding as it is; of a sealed party, what its codes stand for."""
+        vectors = self.vectors.get(party)
+        if vectors is None:
+            return sent
+        codes = sent[:, 0].astype(np.int64)
+        if sent.shape[1] != 1 or (codes != sent[:, 0]).any() or codes.min() < 0 or codes.max() >= len(vectors):
+            raise PriveeError(f"party {party} is sealed with {len(vectors)} codes, and sent something else")
+        return vectors[codes]
 
     def _apply(self, parts: list[Tensor]) -> Tensor:
         logits: Tensor = self.top(parts)
@@ -71,8 +96,8 @@ def load_coordinator_model(run: Path, name: str | None = None) -> CoordinatorMod
     """Read the coordinator's part of a finished run; the parties' folders need not be there."""
     folder = RunFolder.open(run)
     config = folder.config
-    make_top = architecture(config["model"]).top
-    learner = Learner(make_top(len(config["parties"]), len(config["classes"])))
+    seals = seals_of(config)
+    learner = Learner(make_top(config["model"], config["parties"], len(config["classes"]), 0, seals))
     _check(folder.part(COORDINATOR) / WEIGHTS, config["files"][f"{COORDINATOR}/{WEIGHTS}"])
     learner.load_weights(load_tensors(folder.part(COORDINATOR) / WEIGHTS, COORDINATOR), COORDINATOR)
     return CoordinatorModel(
@@ -81,9 +106,24 @@ def load_coordinator_model(run: Path, name: str | None = None) -> CoordinatorMod
         parties=tuple(config["parties"]),
         classes=tuple(str(label) for label in config["classes"]),
         weights={party: config["files"][f"parties/{party}/{WEIGHTS}"] for party in config["parties"]},
-        top=learner.model,
+        top=learner.model.top if isinstance(learner.model, SealedTop) else learner.model,
         worth=_worth(run, config),
+        seals=seals,
+        vectors=_vectors(learner.model, config["parties"]),
     )
+
+
+def _vectors(top: nn.Module, parties: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+    """What every code of every sealed party stands for."""
+    if not isinstance(top, SealedTop):
+        return {}
+    books = ((party, top.book(place)) for place, party in enumerate(parties))
+    with torch.inference_mode():
+        return {
+            party: book(torch.arange(book.seal.codes, dtype=torch.uint8)).numpy()
+            for party, book in books
+            if book is not None
+        }
 
 
 def _worth(run: Path, config: Mapping[str, Any]) -> ModelWorth | None:

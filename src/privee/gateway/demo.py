@@ -9,10 +9,10 @@ from pathlib import Path
 
 from privee.data.datasets import load_dataset
 from privee.defenses.secret_keys import read_key
+from privee.durable.private_files import key_file
 from privee.gateway.ledger.api_keys import KeyStore, Role
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.limits import Limits
-from privee.gateway.ledger.private_files import key_file
 from privee.gateway.ledger.quotas import UNLIMITED, Quotas
 from privee.pki.certificates import init_certificates
 from privee.processes import ServerProcess, start_party

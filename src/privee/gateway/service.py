@@ -13,20 +13,22 @@ import torch
 
 from privee.defenses import Repeatable
 from privee.defenses.secret_keys import read_key
+from privee.durable.audit_chain import Chain
+from privee.durable.database import is_sqlite
 from privee.errors import SettingError
 from privee.gateway.audit_report import AuditReport, read_audit
 from privee.gateway.budget.price import Price
+from privee.gateway.call_log import CallLog
 from privee.gateway.channel.party_channel import PartyChannel, PartyHealth, PartyTimeouts
 from privee.gateway.coordinator_model import CoordinatorModel, load_coordinator_model
 from privee.gateway.inference import Inference
 from privee.gateway.ledger.api_keys import KeyStore
-from privee.gateway.ledger.audit_chain import Chain
-from privee.gateway.ledger.database import is_sqlite
 from privee.gateway.ledger.group_commit import GroupCommit
 from privee.gateway.ledger.ledger import Ledger, LedgerUnavailableError
 from privee.gateway.ledger.limits import limits_for
 from privee.gateway.ledger.secrets import subkey
 from privee.gateway.settings import GatewaySettings
+from privee.party.code_column import CodeColumn
 from privee.pki.identity import TlsFiles
 
 Result = TypeVar("Result")
@@ -76,6 +78,7 @@ class Service:
         self._chain = Chain(ledger.engine, ledger.chain_key)
         self._tls = None if settings.certs is None else TlsFiles.from_folder(settings.certs / "coordinator")
         self._counter = GroupCommit(ledger, writers=1 if is_sqlite(ledger.engine) else POSTGRESQL_WRITERS)
+        self._calls = CallLog(self._counter)
         self._key = key
         self._health: tuple[float, Health] | None = None
         self._looking: asyncio.Task[Health] | None = None
@@ -84,11 +87,14 @@ class Service:
     async def start(self) -> None:
         """Open the ways to the parties."""
         channel = PartyChannel(
-            {name: self.settings.parties[name] for name in self.model.parties},  # the active party first
+            # The active party first.
+            {name: self.settings.parties[name] for name in self.model.parties if name in self.settings.parties},
             self._tls,
             timeouts=PartyTimeouts(deadline=self.settings.deadline),
             max_batch=self.settings.max_entities,
             expected_weights=self.model.weights,
+            columns={name: CodeColumn.read(path) for name, path in self.settings.codes.items()},
+            calls=self._calls,
         )
         defense, repeatable = self.settings.defense, None
         if self.settings.repeatable:
@@ -108,6 +114,7 @@ class Service:
         if self._looking is not None:
             self._looking.cancel()
         await self.inference.channel.close()
+        await self._calls.close()
         await self._counter.close()
 
     async def read(self, work: Callable[..., Result], *args: Any) -> Result:
@@ -146,9 +153,10 @@ class Service:
             "proven": guarantee.proven,
             "repeatable": self.settings.repeatable,
             "counted": self.settings.counted,
-            **({"variants": self.settings.variants} if self.settings.counted and self.settings.variants else {}),
+            **({"variants": variants} if self.settings.counted and (variants := self.ledger.limits.variants) else {}),
             "classes": json.dumps(self.model.classes, ensure_ascii=False),
             **({} if worth is None else {"utility": json.dumps(worth.in_brief())}),
+            **({"sealed": json.dumps(sealed)} if (sealed := self.model.sealed) else {}),
         }
 
     # What follows blocks: call it through `read`.
@@ -187,14 +195,27 @@ def open_service(settings: GatewaySettings) -> Service:
     """Check and open everything; errors come before any port is bound."""
     torch.set_num_threads(1)  # small tops gain nothing from threads, and wait for each other under load
     model = load_coordinator_model(settings.run, settings.name)
-    missing = [name for name in model.parties if name not in settings.parties]
+    _check_codes(settings, model)
+    missing = [name for name in model.parties if name not in settings.parties and name not in settings.codes]
     if missing:
         raise SettingError(f"where does party {missing[0]} listen? add --party {missing[0]}=HOST:PORT")
-    strange = [name for name in settings.parties if name not in model.parties]
+    strange = [name for name in (*settings.parties, *settings.codes) if name not in model.parties]
     if strange:
         raise SettingError(f"this model has no party {strange[0]!r}; its parties are {', '.join(model.parties)}")
     audit = None if settings.audit is None else read_audit(settings.audit)
     key = read_key(settings.ledger_key)
-    given = {"window": settings.window, "variants": settings.variants, **settings.budget}
+    given = {"window": settings.window, "variants": settings.most_variants(model.all_sealed), **settings.budget}
     limits = limits_for(settings.defense, len(model.classes), **given)
     return Service(settings, model, Ledger.open(settings.ledger_url, key, limits=limits), key, audit)
+
+
+def _check_codes(settings: GatewaySettings, model: CoordinatorModel) -> None:
+    """Codes that were handed over must be those of a sealed party, of this model, and of nobody who is asked too."""
+    for name, path in settings.codes.items():
+        if name not in model.seals:
+            raise SettingError(f"--codes {name}={path}: this model has no sealed party called {name!r}")
+        if name in settings.parties:
+            raise SettingError(f"party {name} is given with --party and with --codes; one of the two")
+        column = CodeColumn.read(path)
+        if column.about.party != name or column.about.weights != model.weights[name]:
+            raise SettingError(f"{path} holds the codes of another party, or of another version of the model")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from privee.defenses import Defense
 from privee.errors import SettingError
@@ -40,7 +40,7 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
         counted: False answers without counting; for experiments alone.
         window: seconds after which an entity's count starts anew; None: never.
         variants: how many different questions there may be about one entity, ever: other columns of the active
-            party's are another; None: any number.
+            party's are another; None: any number. Usual is 1, and any number where all passive parties are sealed.
         deadline: seconds for the parties to answer, retries included.
         host, port: where to listen; port 0 picks a free one.
         tls: serve HTTPS with the coordinator's certificate; None: wherever the address is not loopback.
@@ -48,6 +48,7 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
         max_entities: most entities in one request.
         unknown: how many ids without a joint record one key may ask about, per time.
         audit: what `privee audit` wrote about this model, for auditors to look at: its folder, or its report.html.
+        codes: of sealed parties that have handed their codes over (`privee party export-codes`), the file of each.
     """
 
     run: Path
@@ -60,7 +61,7 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
     repeatable: bool = False
     counted: bool = True
     window: int | None = None
-    variants: int | None = 1
+    variants: int | Literal["usual"] | None = "usual"
     deadline: float = 2.0
     host: str = "127.0.0.1"
     port: int = 8080
@@ -69,6 +70,7 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
     max_entities: int = 4096
     unknown: str = "5000/day"
     audit: Path | None = None
+    codes: Mapping[str, Path] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not 0 < self.deadline <= 600:
@@ -76,7 +78,8 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
         if self.max_body < 1024 or not 1 <= self.max_entities <= MAX_ENTITIES:
             raise SettingError(f"a request must be allowed 1024 bytes at least, and 1 to {MAX_ENTITIES} entities")
         check_rate(self.unknown)
-        if self.variants is not None and (type(self.variants) is not int or self.variants < 1):
+        usual = self.variants is None or self.variants == "usual"
+        if not usual and (type(self.variants) is not int or self.variants < 1):
             raise SettingError("variants must be a whole number from 1 on, or None for any number")
         if not self.secured and not is_loopback(self.host):
             raise SettingError(
@@ -85,6 +88,12 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
             )
         if self.secured and self.certs is None:
             raise SettingError("HTTPS needs --certs, the folder that privee certs init made")
+
+    def most_variants(self, all_sealed: bool) -> int | None:
+        """How many different questions there may be about one entity, by whether all passive parties are sealed."""
+        if self.variants == "usual":
+            return None if all_sealed else 1
+        return self.variants
 
     @property
     def budget(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from privee.errors import PriveeError, UnavailableError
 
-Kind = Literal["deadline", "unreachable", "unknown-entity", "refused", "mismatch"]
+Kind = Literal["deadline", "unreachable", "unknown-entity", "refused", "mismatch", "budget"]
 
 
 class PartyError(PriveeError):
@@ -16,8 +16,9 @@ class PartyError(PriveeError):
     Attributes:
         party: Its name.
         kind: `deadline` (no answer in time), `unreachable` (no connection), `unknown-entity` (it does not know some of
-            the entities), `refused` (it, or its certificate, was not accepted, or it could not do the work) or
-            `mismatch` (it is not the party, or has not the model, that the gateway expects).
+            the entities), `refused` (it, or its certificate, was not accepted, or it could not do the work), `budget`
+            (its own ledger refuses some of the entities) or `mismatch` (it is not the party, or has not the model,
+            that the gateway expects).
         positions: Of `unknown-entity`: places in the request, counted from 0.
     """
 
@@ -28,6 +29,10 @@ class PartyError(PriveeError):
     def again(self) -> PartyError:
         """The same error, to be raised elsewhere as well."""
         return copy.copy(self)
+
+
+class PartyBudgetError(PriveeError):
+    """At the party: its own ledger says no, and nothing was answered or charged."""
 
 
 class PartyUnavailableError(PartyError, UnavailableError):

@@ -19,18 +19,22 @@ import grpc
 import numpy as np
 from grpc import aio
 
+from privee.durable.database import LedgerUnavailableError
 from privee.errors import FrameError, PriveeError
 from privee.logs import log
 from privee.net import Address, require_loopback
-from privee.party.party_model import PartyModel
+from privee.party.answers import ServedModel, check_columns, reply_to
+from privee.party.errors import PartyBudgetError
+from privee.party.ledger import PartyLedger
 from privee.party.stores import Store, StoreError
 from privee.party.wire import (
     BAD_COLUMNS,
+    LEDGER_FAILED,
+    PARTY_BUDGET,
     SERVER_OPTIONS,
     SERVICE,
     STORE_FAILED,
     About,
-    EmbedReply,
     EmbedRequest,
     server_credentials,
 )
@@ -44,8 +48,10 @@ GRACE = 5.0  # seconds for calls in flight when stopping
 class PartyHandler:
     """Answers the two methods. The event loop only reads and writes; the work is done in threads."""
 
-    def __init__(self, about: About, model: PartyModel, store: Store, *, tls: bool) -> None:
-        self.about, self._model, self._store = about, model, store
+    def __init__(
+        self, about: About, model: ServedModel, store: Store, *, tls: bool, ledger: PartyLedger | None = None
+    ) -> None:
+        self.about, self._model, self._store, self._ledger = about, model, store, ledger
         self._admission = Admission(tls=tls)
         self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="embed")
 
@@ -59,6 +65,8 @@ class PartyHandler:
         """Let go of threads and connections."""
         self._workers.shutdown(wait=False, cancel_futures=True)
         self._store.close()
+        if self._ledger is not None:
+            self._ledger.close()
 
     async def _describe(self, _: AsyncIterator[bytes], context: aio.ServicerContext) -> bytes:
         async with self._admission.admitted(context):
@@ -78,6 +86,12 @@ class PartyHandler:
         except StoreError as error:
             log("store failed", level=logging.ERROR, reason=str(error))
             await refuse(context, grpc.StatusCode.INTERNAL, STORE_FAILED)
+        except LedgerUnavailableError as error:
+            log("ledger failed", level=logging.ERROR, reason=str(error))
+            await refuse(context, grpc.StatusCode.INTERNAL, LEDGER_FAILED)
+        except PartyBudgetError as error:
+            log("over budget", level=logging.WARNING, reason=str(error))
+            await refuse(context, grpc.StatusCode.FAILED_PRECONDITION, PARTY_BUDGET)
         except PriveeError:
             await refuse(context, grpc.StatusCode.INVALID_ARGUMENT, BAD_COLUMNS)
         except Exception as error:
@@ -91,10 +105,8 @@ class PartyHandler:
         """How many entities were asked for, how many are unknown, and the reply."""
         request = EmbedRequest.decode(frame)
         columns, unknown = self._columns(request)
-        embeddings = self._model.embed(columns)
-        embeddings[unknown] = 0
-        places = tuple(np.flatnonzero(unknown).tolist())
-        return len(unknown), len(places), EmbedReply(embeddings, places, self.about.weights).encode()
+        reply = reply_to(request, columns, unknown, self._model, self._ledger)
+        return len(unknown), len(reply.unknown), reply.encode()
 
     def _columns(self, request: EmbedRequest) -> tuple[np.ndarray, np.ndarray]:
         """Columns, and which entities are unknown. Those that bring columns are looked up all the same.
@@ -102,13 +114,8 @@ class PartyHandler:
         Else columns would tell whether the other parties know an id that this one does not.
         """
         found = self._store.find(request.entities)
-        if request.columns is None:
-            return found
-        if request.columns.shape[1] != self.about.features:
-            raise PriveeError("the columns have another width than the model's")
-        if request.columns.min() < 0 or request.columns.max() > 1:
-            raise PriveeError("encoded columns lie between 0 and 1")
-        return request.columns, found.unknown
+        check_columns(request, self._model, self.about.features)
+        return found if request.columns is None else (request.columns, found.unknown)
 
 
 @dataclasses.dataclass

@@ -18,6 +18,7 @@ from privee.atomic import whole_file
 from privee.errors import PriveeError
 from privee.logs import log, start_logging
 from privee.net import Address, require_loopback
+from privee.party.ledger.settings import LedgerSettings
 from privee.party.stores import Source, open_store
 from privee.party.wire import About
 from privee.pki.identity import RENEW, Identity, TlsFiles, party_name
@@ -39,6 +40,7 @@ class ServeSettings:
     listen: str = "127.0.0.1:0"
     tls: TlsFiles | None = None
     ready_file: Path | None = None
+    ledger: LedgerSettings = dataclasses.field(default_factory=LedgerSettings)
 
 
 def serve_party(settings: ServeSettings) -> None:
@@ -60,9 +62,21 @@ def _service(settings: ServeSettings, description: PartyDescription, *, tls: boo
     from privee.party.server import PartyHandler
 
     store = open_store(settings.folder, description, settings.source)
-    model = PartyModel(settings.folder, description)
-    about = About(description.party, model.weights, model.width, description.features, store.rows, __version__)
-    return PartyHandler(about, model, store, tls=tls)
+    model = PartyModel.load(settings.folder, description)
+    try:
+        ledger = settings.ledger.open(settings.folder, model.sealed)
+    except BaseException:
+        store.close()
+        raise
+    sealed = None if model.sealed is None else model.sealed.codes
+    width = model.width if sealed is None else 1
+    rows = store.rows
+    said = (description.party, model.weights, width, description.features, rows, __version__)
+    about = About(*said, codes=sealed, receipts=ledger is not None)
+    if ledger is not None:
+        limits = {name: most for name, most in dataclasses.asdict(ledger.limits).items() if most is not None}
+        log("ledger", party=description.party, sealed=sealed is not None, limits=limits)
+    return PartyHandler(about, model, store, tls=tls, ledger=ledger)
 
 
 async def _serve(settings: ServeSettings, service: PartyHandler, listen: Address, identity: Identity | None) -> None:

@@ -13,10 +13,10 @@ from pathlib import Path
 from privee.atomic import private_folder, whole_file
 from privee.defenses import Defense
 from privee.defenses.secret_keys import read_key
+from privee.durable.private_files import key_file
 from privee.gateway.ledger.api_keys import KeyStore, Role
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.limits import Limits, limits_for
-from privee.gateway.ledger.private_files import key_file
 from privee.pki.certificates import init_certificates
 
 HOST = "127.0.0.1"

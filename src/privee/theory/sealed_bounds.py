@@ -26,8 +26,7 @@ def code_bits(codes: int) -> float:
         >>> code_bits(8)
         3.0
     """
-    checked_codes(codes)
-    return math.log2(codes)
+    return math.log2(checked_codes(codes))
 
 
 def leaked_bits(codes: int, epsilon: float | None) -> float:
@@ -88,9 +87,9 @@ def odds_bound(epsilon: float | None) -> float:
         >>> round(odds_bound(1.0), 3), odds_bound(None)
         (2.718, inf)
     """
-    checked_epsilon(epsilon)
+    stated = checked_epsilon(epsilon)
     try:
-        return math.inf if epsilon is None else math.exp(epsilon)
+        return math.inf if stated is None else math.exp(stated)
     except OverflowError:
         return math.inf
 
@@ -137,7 +136,6 @@ def fact_guess_bound(prior: float, epsilon: float | None, codes: int | None = No
         0.99
     """
     _check_probability(prior)
-    checked_epsilon(epsilon)
     likely, rare = max(prior, 1 - prior), min(prior, 1 - prior)
     if codes is None:
         other = 1 / (1 + odds_bound(epsilon))
@@ -146,7 +144,7 @@ def fact_guess_bound(prior: float, epsilon: float | None, codes: int | None = No
     if own == other_words:  # the same for every record, words left over included
         return likely
     own_share, other_share = own / WORDS, other_words / WORDS
-    others = (codes - 2) * other_share * likely
+    others = (int(codes) - 2) * other_share * likely
     return min(1.0, likely * own_share + max(likely * other_share, rare * own_share) + others)
 
 
@@ -175,7 +173,7 @@ def leaked_bits_of_draws(codes: int, epsilon: float | None, draws: int) -> float
         return 0.0
     total, fewer = 0, 0
     for most in range(1, draws + 1):
-        up_to = _sequences(codes, draws, most)
+        up_to = _sequences(int(codes), draws, most)
         total += (up_to - fewer) * own**most * other ** (draws - most)
         fewer = up_to
     return math.log2(total / WORDS**draws)  # Python divides whole numbers of any size to the nearest float
@@ -184,8 +182,8 @@ def leaked_bits_of_draws(codes: int, epsilon: float | None, draws: int) -> float
 def _sequences(codes: int, length: int, most: int) -> int:
     """How many sequences of so many codes have none more than `most` times.
 
-    One more code can be put behind a sequence in `codes` ways, and is one too many where that code was there `most` times
-    already: C(n, most) choices of places for it, and the other codes around them. So for sequences of n + 1:
+    One more code can be put behind a sequence in `codes` ways, and is one too many where that code was there `most`
+    times already: C(n, most) choices of places for it, and the other codes around them. So for sequences of n + 1:
     A(codes, n + 1) = codes (A(codes, n) - C(n, most) A(codes - 1, n - most)).
     """
     deepest = min(codes, length // (most + 1))

@@ -96,12 +96,11 @@ def total(channels: Iterable[SealedChannel]) -> Lifetime:
     named: dict[str, SealedChannel] = {}
     counted = []
     for one in channels:
-        if one.name is None or one.name not in named:
+        if one.name is None:
             counted.append(one)
-        elif named[one.name] != one:
+        elif named.setdefault(one.name, one) != one:
             raise SettingError(f"two different channels are named {one.name}; give each code a name of its own")
-        if one.name is not None:
-            named[one.name] = one
+    counted += named.values()
     epsilons = [one.epsilon for one in counted if one.epsilon is not None]
     bounded = len(epsilons) == len(counted)
     return Lifetime(math.fsum(one.leaked_bits for one in counted), math.fsum(epsilons) if bounded else None)

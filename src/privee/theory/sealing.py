@@ -15,7 +15,6 @@ Codes are counted from 0 in arrays, from 1 for people. What follows from the cha
 from __future__ import annotations
 
 import functools
-import numbers
 from fractions import Fraction
 from typing import Any
 
@@ -54,9 +53,8 @@ def response_weights(codes: int, epsilon: float | None) -> tuple[int, int]:
         >>> own + 3 * other == 2**52, round(own / other, 9), response_weights(2, None) == (2**52, 0)
         (True, 7.389056099, True)
     """
-    checked_codes(codes)
-    checked_epsilon(epsilon)
-    return (WORDS, 0) if epsilon is None else _weights(int(codes), float(epsilon))
+    count, stated = checked_codes(codes), checked_epsilon(epsilon)
+    return (WORDS, 0) if stated is None else _weights(count, stated)
 
 
 def channel(codes: int, epsilon: float | None) -> NDArray[np.float64]:
@@ -66,6 +64,7 @@ def channel(codes: int, epsilon: float | None) -> NDArray[np.float64]:
         >>> channel(2, None).tolist(), channel(4, 0.0)[0].tolist()
         ([[1.0, 0.0], [0.0, 1.0]], [0.25, 0.25, 0.25, 0.25])
     """
+    codes = checked_codes(codes)
     own, other = response_weights(codes, epsilon)
     found = np.full((codes, codes), other / WORDS)
     np.fill_diagonal(found, own / WORDS)
@@ -76,8 +75,9 @@ def channel(codes: int, epsilon: float | None) -> NDArray[np.float64]:
 def released_codes(true_codes: Any, codes: int, epsilon: float | None, draws: Draws) -> NDArray[np.uint8]:
     """What is sent in place of the true codes, drawn as `channel` says: one 64-bit word for each record, without bias.
 
-    Call it once in an entity's life and keep what it gave, or draw from `privee.randomness.keyed` with a message that
-    stays the same for the entity. Sent again, the same draw tells nothing new; a second one costs epsilon again.
+    Call it once in an entity's life and keep what it gave. Sent again, the same draw tells nothing new; a second one
+    costs epsilon again. Draws from `privee.randomness.keyed` need a message that also names the seal and the record's
+    version: one word for two true codes has no epsilon at all, since codes that differ are then both true.
 
     Args:
         true_codes: the encoder's codes, whole numbers from 0 to codes - 1, one for each record.
@@ -93,6 +93,7 @@ def released_codes(true_codes: Any, codes: int, epsilon: float | None, draws: Dr
         >>> released_codes([0, 1, 2, 3, 0, 1, 2, 3], 4, 2.0, seeded(2)).tolist()
         [0, 1, 2, 3, 2, 1, 2, 3]
     """
+    codes = checked_codes(codes)
     own, other = response_weights(codes, epsilon)
     true = _checked_rows(true_codes, codes)
     if epsilon is None:
@@ -104,16 +105,18 @@ def released_codes(true_codes: Any, codes: int, epsilon: float | None, draws: Dr
     return np.where(words < spoken_for, found, words - np.uint64(spoken_for)).astype(np.uint8)
 
 
-def checked_codes(codes: Any) -> None:
-    """Refuse what is no number of codes."""
-    if not isinstance(codes, numbers.Integral) or not 2 <= codes <= MOST_CODES:
+def checked_codes(codes: Any) -> int:
+    """The number of codes as Python's own, which does not overflow; refused if there cannot be so many."""
+    if not isinstance(codes, int | np.integer) or not 2 <= codes <= MOST_CODES:
         raise SettingError(f"codes must be a whole number from 2 to {MOST_CODES}, got {codes!r}")
+    return int(codes)
 
 
-def checked_epsilon(epsilon: float | None) -> None:
-    """Refuse what is no epsilon."""
+def checked_epsilon(epsilon: float | None) -> float | None:
+    """The epsilon as Python's own; refused if it is none."""
     if epsilon is not None and not 0 <= epsilon < float("inf"):
         raise SettingError(f"epsilon must be a number of 0 or more, or None for codes without noise, got {epsilon}")
+    return None if epsilon is None else float(epsilon)
 
 
 @functools.lru_cache(maxsize=256)

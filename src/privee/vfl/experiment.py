@@ -14,6 +14,7 @@ from privee.atomic import read_json, write_json
 from privee.data.datasets import Dataset, load_dataset
 from privee.data.partition import How, Partition, split_columns, split_image
 from privee.data.tables import ALIGNED, Preprocessing, read_ids
+from privee.data.tables.aligned import AlignedList
 from privee.errors import PriveeError
 from privee.progress import Progress
 from privee.vfl.joint_data import JointData, from_dataset, split_known
@@ -24,10 +25,11 @@ from privee.vfl.new_tables import new_rows
 from privee.vfl.own_tables import UNLABELLED
 from privee.vfl.run_format import PARTY, party_file, run_config, seals_of
 from privee.vfl.runs import RunFolder, write_private
-from privee.vfl.seal import Seal
+from privee.vfl.seal import Seal, told_by
 from privee.vfl.seal.drawing import read_secret
 from privee.vfl.seal.party import SealedRecords
 from privee.vfl.seal.records import put_sent_codes, records_to_train, write_codes
+from privee.vfl.seal.warm_start import warm_start
 from privee.vfl.threads import threads_for, torch_threads
 from privee.vfl.training import OnStep, TrainingSettings, train
 from privee.vfl.worth import ModelWorth, measure_worth, write_worth
@@ -42,6 +44,7 @@ class TrainingOutcome:
         epochs: passes over the training rows.
         train, test: loss and accuracy.
         worth: what the joint model is worth on test rows; None for a federated run, where no role could tell.
+        seals: of the parties that are sealed, with what can ever leave them.
     """
 
     run: str
@@ -49,6 +52,7 @@ class TrainingOutcome:
     train: Report
     test: Report
     worth: ModelWorth | None = dataclasses.field(default=None, kw_only=True)
+    seals: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict, kw_only=True)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -89,6 +93,7 @@ def train_run(
     on_step: OnStep = lambda *_: None,
     threads: int | None = None,
     seals: Mapping[str, Seal] | None = None,
+    teacher: JointModel | None = None,
 ) -> TrainingOutcome:
     """Train a joint model into a run folder; an interrupted run with the same settings goes on where it stopped.
 
@@ -100,16 +105,22 @@ def train_run(
         on_step: told how far it is.
         threads: of torch; chosen by the size of the model and the batch unless given.
         seals: of the passive parties that are to be sealed, by name.
+        teacher: a finished, unsealed model of the same records to begin with.
     """
     run = RunFolder.create(path, _config(data, model, settings, seals))
     sealed = records_to_train(data, seals or {}, {name: run.part(name) for name in seals or {}})
     joint = _joint_model(data, model, settings.seed, seals, sealed)
     with torch_threads(threads_for(joint, settings.batch_size) if threads is None else threads):
-        return _trained(run, joint, data, settings, on_step)
+        return _trained(run, joint, data, settings, on_step, teacher)
 
 
 def _trained(
-    run: RunFolder, joint: JointModel, data: JointData, settings: TrainingSettings, on_step: OnStep
+    run: RunFolder,
+    joint: JointModel,
+    data: JointData,
+    settings: TrainingSettings,
+    on_step: OnStep,
+    teacher: JointModel | None = None,
 ) -> TrainingOutcome:
     for party, files in data.private.items():
         write_private(run.part(party), files)
@@ -117,6 +128,8 @@ def _trained(
         write_json(run.part(party) / PARTY, about)
     rows = torch.from_numpy(data.train)
     joint.prepare(rows, scaling=settings.scaling, class_weights=settings.class_weights, seed=settings.seed)
+    if teacher is not None:
+        warm_start(joint, teacher, rows, settings.seed)
     progress = train(joint.coordinator, joint.learners, rows, settings, keeper=run, on_step=on_step)
     for sealed in joint.sealed:
         write_codes(run.part(sealed.name), sealed.entities, sealed.seal_records())
@@ -125,7 +138,8 @@ def _trained(
     write_worth(run.path, worth)
     run.log({"epoch": progress.epoch, "final": True, "train": _plain(reports[0]), "test": _plain(reports[1])})
     run.finish(joint.learners)
-    return TrainingOutcome(str(run.path), progress.epoch, *reports, worth=worth)
+    told = {party.name: told_by(party.seal) for party in joint.sealed}
+    return TrainingOutcome(str(run.path), progress.epoch, *reports, worth=worth, seals=told)
 
 
 def open_run(
@@ -161,13 +175,45 @@ def open_run(
             progress=progress,
             tell=tell,
         )
-    seals = seals_of(config)
+    return open_model(path, data), data
+
+
+def open_model(path: Path, data: JointData) -> JointModel:
+    """A finished run's model, on data that is at hand already; its parties send the codes that they sent before."""
+    run = RunFolder.open(path)
+    run.check_files()
+    seals = seals_of(run.config)
     sealed = {name: SealedRecords(read_secret(run.part(name)), data.ids) for name in seals}
-    joint = _joint_model(data, config["model"], config["training"]["seed"], seals, sealed)
+    joint = _joint_model(data, run.config["model"], run.config["training"]["seed"], seals, sealed)
     run.load_weights(joint.learners)
     for party in joint.sealed:
         put_sent_codes(party, run.part(party.name))
-    return joint, data
+    return joint
+
+
+def trained_data(path: Path, data: JointData) -> JointData:
+    """Of an opened run the data that it was trained on, with the files that stay with each party.
+
+    Of tables that means the same records: a sealed model has the same ones for training and for testing.
+    """
+    if data.ids is None:
+        return data
+    run, tables = RunFolder.open(path), data.about["tables"]
+    aligned = {name: run.part(name) / ALIGNED for name in data.columns}
+    if not aligned[next(iter(data.columns))].is_file() or data.seen is None:
+        raise PriveeError(f"{path} does not tell which records it was trained on: train it again")
+    columns = {name: tables["id_columns"][name] for name in data.columns}
+    first = next(iter(data.columns))
+    if tuple(read_ids(aligned[first], [columns[first]]).to_pylist()) != tuple(data.ids):
+        raise PriveeError(f"these are not the records that {path} was trained on: give the tables of then")
+    rows, known = np.arange(len(data.labels)), data.labelled
+    private = {name: _private(run, name) | {ALIGNED: AlignedList(columns[name], data.ids)} for name in data.columns}
+    return dataclasses.replace(
+        data,
+        train=rows[data.seen & known],
+        test=rows[~data.seen & known],
+        private={name: {k: v for k, v in files.items() if k != PARTY} for name, files in private.items()},
+    )
 
 
 def party_files(config: Mapping[str, Any], shapes: Mapping[str, Sequence[int]]) -> dict[str, dict[str, Any]]:

@@ -127,8 +127,11 @@ def make_top(
     if not seals:
         return build(seed, COORDINATOR, lambda: model.top(len(parties), n_classes))
     places = {list(parties).index(name): seal for name, seal in seals.items()}
-    top = model.sealed_top or model.top
-    return build(seed, COORDINATOR, lambda: SealedTop(top(len(parties), n_classes), places, model.width(n_classes)))
+    return build(
+        seed,
+        COORDINATOR,
+        lambda: SealedTop(model.sealed_top(len(parties), n_classes, places), places, model.code_width(n_classes)),
+    )
 
 
 def _passive(name: str, features: Tensor, bottom: nn.Module, records: SealedRecords | None) -> PassiveParty:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
@@ -50,11 +48,11 @@ class Learner:
         output.backward(gradient)
         self._take_step()
 
-    def run_on_copies(self, *batch: Any) -> tuple[Any, list[Tensor]]:
+    def run_on_copies(self, batch: Tensor) -> tuple[Tensor, list[Tensor]]:
         """The model's output from copies of its parameters, and the copies: later steps do not change them."""
         names = [name for name, parameter in self.model.named_parameters() if parameter.requires_grad]
         copies = [parameter.detach().clone().requires_grad_() for parameter in self._parameters]
-        output = functional_call(self.model, dict(zip(names, copies, strict=True)), batch)
+        output: Tensor = functional_call(self.model, dict(zip(names, copies, strict=True)), (batch,))
         return output, copies
 
     def step_from_copies(self, output: Tensor, copies: list[Tensor], gradient: Tensor) -> None:

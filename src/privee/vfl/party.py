@@ -95,6 +95,7 @@ class ActiveParty(PassiveParty):
             raise PriveeError(f"party {name} has {len(features)} rows of columns but {len(labels)} labels")
         self._labels = labels
         self._weights: Tensor | None = None
+        self._beliefs: tuple[Tensor, float] | None = None
         self._forget()
 
     def prepare(self, rows: Tensor, *, scaling: str = "none", class_weights: str = "none", seed: int = 0) -> None:
@@ -104,6 +105,12 @@ class ActiveParty(PassiveParty):
         if class_weights == "balanced":
             counts = torch.bincount(labels, minlength=int(self._labels.max()) + 1)
             self._weights = len(labels) / (counts.count_nonzero() * counts.clamp_min(1))
+
+    def believe(self, rows: Tensor, scores: Tensor, share: float) -> None:
+        """Learn these rows from a finished model's scores as well, to this share; their labels are the rest."""
+        beliefs = functional.one_hot(self._labels.clamp_min(0), scores.shape[1]).to(scores.dtype)
+        beliefs[rows] = scores
+        self._beliefs = (beliefs, share)
 
     def handle(self, message: Message) -> Message:
         """Answer one message of the coordinator."""
@@ -127,7 +134,12 @@ class ActiveParty(PassiveParty):
             return LogitGradient(None)
         # Cross entropy's gradient in closed form: scores minus one at the label, over the batch.
         gradient = log_scores.exp_()
-        gradient.scatter_add_(1, labels[:, None], torch.full((count, 1), -1.0, dtype=gradient.dtype))
+        sure = 1.0
+        if self._beliefs is not None:
+            beliefs, share = self._beliefs
+            gradient.sub_(beliefs[message.rows].to(gradient.dtype), alpha=share)
+            sure -= share
+        gradient.scatter_add_(1, labels[:, None], torch.full((count, 1), -sure, dtype=gradient.dtype))
         if weights is not None:
             gradient.mul_(weights[:, None])
         return LogitGradient(gradient.div_(count))

@@ -37,6 +37,7 @@ from privee.vfl.run_format import (
     same_config,
     write_config,
 )
+from privee.vfl.seal.drawing import KEY
 from privee.vfl.training import TrainingState
 from privee.vfl.weights import load_tensors, save_tensors
 
@@ -171,9 +172,9 @@ class RunFolder:
 
 
 def refuse_other(path: Path) -> None:
-    """Refuse a place that holds something else than a run, or an alignment for one."""
+    """Refuse a place that holds something else than a run, or an alignment or a party's secret for one."""
     held = (file.name for file in path.rglob("*") if not file.is_dir())
-    if not is_run(path) and (path.is_file() or any(name != LATEST for name in held)):
+    if not is_run(path) and (path.is_file() or any(name not in (LATEST, KEY) for name in held)):
         raise PriveeError(f"{path} exists and is not a run; choose another folder")
 
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from privee.durable.connections import Connections
+from privee.durable.database import connect
 from privee.gateway.budget.base import known_policies
 from privee.gateway.budget.price import CAP, NOTHING, UNIT, Price
 from privee.gateway.budget.releases import Releases
 from privee.gateway.ledger.charge_sql import Counting
-from privee.gateway.ledger.connections import Connections
-from privee.gateway.ledger.database import connect
 from privee.gateway.ledger.limits import Limits
 
 

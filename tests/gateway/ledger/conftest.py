@@ -3,7 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
-from privee.gateway.ledger.database import connect
+from privee.durable.database import connect
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.schema import api_keys, audit_log
 from tests._support.audit_chain import disarm, fill

@@ -11,9 +11,10 @@ import pytest
 import sqlalchemy as sa
 
 import privee
+from privee.durable import audit_chain
 from privee.gateway.http.access import allow_model
 from privee.gateway.http.problems import DeniedError
-from privee.gateway.ledger import api_keys, audit_chain
+from privee.gateway.ledger import api_keys
 from privee.gateway.ledger.api_keys import DEFAULT_RATE, KeyRecord, KeyStore, Wanted
 from privee.gateway.ledger.quotas import FOR_CONSUMERS
 from privee.gateway.ledger.schema import metadata

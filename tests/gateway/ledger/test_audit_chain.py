@@ -8,8 +8,8 @@ import pytest
 import sqlalchemy as sa
 
 import privee
-from privee.gateway.ledger import audit_chain
-from privee.gateway.ledger.database import connect
+from privee.durable import audit_chain
+from privee.durable.database import connect
 from privee.gateway.ledger.schema import audit_log
 from tests._support.audit_chain import KEY, ROWS, check, fill
 

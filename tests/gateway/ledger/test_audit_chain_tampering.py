@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from privee.gateway.ledger import audit_chain
+from privee.durable import audit_chain
 from privee.gateway.ledger.schema import audit_log
 from tests._support.audit_chain import KEY, OTHER_KEY, ROWS, check, disarm, fill, raw, rewrite, rows_of
 

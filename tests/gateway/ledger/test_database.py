@@ -14,10 +14,10 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
+from privee.durable import database as engine_settings
+from privee.durable.database import connect
 from privee.errors import PriveeError
-from privee.gateway.ledger import database as engine_settings
 from privee.gateway.ledger import opening as ledger_opening
-from privee.gateway.ledger.database import connect
 from privee.gateway.ledger.ledger import Ledger, LedgerUnavailableError
 from privee.gateway.ledger.schema import metadata
 from tests._support.ledger_cases import FIFTY, KEY, ONE, ask, output, releases

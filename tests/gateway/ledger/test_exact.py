@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privee import OrderedDP
+from privee.durable.connections import Connections
+from privee.durable.database import connect
 from privee.errors import PriveeError
 from privee.gateway.budget.price import CAP, NOTHING, UNIT
 from privee.gateway.budget.total_epsilon_advanced import TotalEpsilonAdvanced
 from privee.gateway.budget.total_epsilon_basic import TotalEpsilonBasic
 from privee.gateway.ledger.charge_sql import Counting, is_over
-from privee.gateway.ledger.connections import Connections
-from privee.gateway.ledger.database import connect
 from privee.gateway.ledger.ledger import Limits, Price, Receipt, RefusedError
 from privee.gateway.ledger.limits import fits, limits_for, remaining
 from tests._support.ledger_cases import ONE, Time, allow, ask

@@ -8,12 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from privee import OrderedDP
+from privee.durable import audit_chain, connections
+from privee.durable.database import connect
 from privee.errors import PriveeError
 from privee.gateway.budget.price import CAP, UNIT
 from privee.gateway.budget.total_epsilon_advanced import TotalEpsilonAdvanced
-from privee.gateway.ledger import audit_chain, connections
 from privee.gateway.ledger.charge_sql import Counting
-from privee.gateway.ledger.database import connect
 from privee.gateway.ledger.ledger import ChargeRequest, Ledger, Limits, Price, Receipt, RefusedError
 from privee.gateway.ledger.limits import fits, limits_for
 from privee.theory import composed_epsilon

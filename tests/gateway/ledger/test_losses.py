@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from privee.durable import audit_chain, losses
+from privee.durable.database import connect
 from privee.errors import PriveeError
-from privee.gateway.ledger import audit_chain, losses
 from privee.gateway.ledger import opening as ledger_opening
 from privee.gateway.ledger.api_keys import KeyStore
-from privee.gateway.ledger.database import connect
 from privee.gateway.ledger.ledger import Ledger, LedgerUnavailableError, Limits, RefusedError
 from tests._support.ledger_cases import KEY, Time, allow, ask, releases, start
 
@@ -62,7 +62,7 @@ def test_a_removed_file_stops_releases_at_once(sqlite_url, charging, tmp_path, o
     assert [charging.charge() for _ in range(3)] == ["released"] * 3
     os.unlink(tmp_path / f"l.db{end}")
     for _ in range(3):
-        assert f"l.db{end} was removed or replaced: start the gateway anew" in charging.charge()
+        assert f"l.db{end} was removed or replaced: start its server anew" in charging.charge()
     charging.end()
     if end in {"-wal", "-shm"}:  # ended in order it saves what it knows, so a new start has all
         assert releases(open_ledger(sqlite_url), "a") == [3]
@@ -281,7 +281,7 @@ def test_a_ledger_without_a_mark_opens_after_an_upgrade(tmp_path, open_ledger):
     ledger.close()
     engine = connect(url)
     with engine.begin() as connection:  # as version 0001 made it
-        for table in ("tally", "quotas", "key_entities", "questions"):
+        for table in ("tally", "quotas", "key_entities", "questions", "party_calls"):
             connection.execute(sa.text(f"DROP TABLE IF EXISTS {table}"))
         connection.execute(sa.text("DROP INDEX releases_by_key"))
         connection.execute(sa.text("ALTER TABLE spending DROP COLUMN variants"))

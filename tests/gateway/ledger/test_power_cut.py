@@ -18,7 +18,7 @@ RECEIPTS = 6
 CHARGING = f"""
 import os, sys
 from uuid import uuid4
-from privee.gateway.ledger import losses
+from privee.durable import losses
 from privee.gateway.ledger.ledger import *
 receipts = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT)
 with Ledger.open(sys.argv[1], b"k" * 32, limits=Limits()) as ledger:

@@ -5,9 +5,9 @@ import json
 import pytest
 import sqlalchemy as sa
 
+from privee.durable import audit_chain
 from privee.errors import PriveeError
 from privee.gateway.budget.price import UNIT
-from privee.gateway.ledger import audit_chain
 from privee.gateway.ledger.ledger import Limits
 from privee.gateway.ledger.quotas import FOR_CONSUMERS, UNLIMITED, Per, Quotas
 from tests._support.ledger_cases import allow, by, keys_of, new_key, refusal

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from privee.durable import audit_chain
 from privee.errors import PriveeError
-from privee.gateway.ledger import audit_chain
 from tests._support.ledger_cases import Time, allow, ask, by, new_key, releases
 
 

@@ -3,10 +3,10 @@
 import pytest
 import sqlalchemy as sa
 
+from privee.durable.database import connect
 from privee.gateway.budget.price import UNIT, Price
 from privee.gateway.ledger import opening, use
 from privee.gateway.ledger.consumers import consumers, given_to
-from privee.gateway.ledger.database import connect
 from privee.gateway.ledger.ledger import Ledger, RefusedError
 from privee.gateway.ledger.use import Chosen, Use, by_key, in_total, last_asked, latest, over_time
 from privee.gateway.ledger.views import in_order, tagged

@@ -10,10 +10,12 @@ import pytest
 import sqlalchemy as sa
 from alembic import command
 
+from privee.durable import audit_chain
+from privee.durable.database import connect
+from privee.durable.secrets import hash_entities
 from privee.errors import PriveeError
 from privee.gateway.budget.price import CAP
-from privee.gateway.ledger import audit_chain, opening
-from privee.gateway.ledger.database import connect
+from privee.gateway.ledger import opening
 from privee.gateway.ledger.ledger import (
     ChargeRequest,
     Ledger,
@@ -23,7 +25,7 @@ from privee.gateway.ledger.ledger import (
     Receipt,
     RefusedError,
 )
-from privee.gateway.ledger.secrets import hash_entities, subkeys
+from privee.gateway.ledger.secrets import subkeys
 from tests._support.ledger_cases import KEY, ONE, Time, allow, ask, new_key, output, releases, start
 
 PINNED = allow(releases=50, variants=1)
@@ -375,7 +377,7 @@ def test_a_ledger_of_the_version_before_keeps_its_counts_and_pins_from_then_on(
     assert refused(ledger, ask("new", asked="y")).code == "variants"
     with ledger.reading() as connection:
         assert sa.inspect(connection).has_table("questions")
-        assert opening.current(connection) == opening.head() == "0004"
+        assert opening.current(connection) == opening.head() == "0005"
 
 
 def test_the_rights_that_the_page_grants_are_enough(postgres, open_ledger):

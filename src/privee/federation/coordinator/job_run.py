@@ -24,13 +24,13 @@ from privee.version import __version__
 from privee.vfl.coordinator import Coordinator
 from privee.vfl.experiment import TrainingOutcome
 from privee.vfl.joint_data import Rows, split_rows
-from privee.vfl.joint_model import COORDINATOR
+from privee.vfl.joint_model import COORDINATOR, make_top
 from privee.vfl.learner import Learner
 from privee.vfl.messages import Report
 from privee.vfl.models import architecture
 from privee.vfl.run_format import WEIGHTS, run_config, write_config
 from privee.vfl.runs import RunFolder
-from privee.vfl.seeds import build
+from privee.vfl.seal import told_by
 from privee.vfl.training import OnStep, TrainingSettings, TrainingState, train
 
 OnPhase = Callable[[str], None]
@@ -70,11 +70,15 @@ def coordinate(
     keeper = FederatedKeeper(run, exchange, job)
     rows = torch.from_numpy(train_rows)
     progress = train(coordinator, learners, rows, training, keeper=keeper, on_step=on_step)
+    if job.seals:
+        on_phase("sealing")
+        keeper.seal()
     on_phase("evaluating")
     reports = [coordinator.evaluate(torch.from_numpy(part)) for part in (train_rows, test_rows)]
     run.log({"epoch": progress.epoch, "final": True, "train": _plain(reports[0]), "test": _plain(reports[1])})
     keeper.finish(learners)
-    return TrainingOutcome(job.run, progress.epoch, *reports)
+    told = {site: told_by(seal) for site, seal in job.seals.items()}
+    return TrainingOutcome(job.run, progress.epoch, *reports, seals=told)
 
 
 def _hello(job: JobSettings, exchange: Exchange) -> dict[str, Note]:
@@ -123,14 +127,15 @@ def _config(
         rows=rows,
         data=source,
         training=training.as_dict(),
+        seals=job.seals,
     )
 
 
 def _coordinator(job: JobSettings, exchange: Exchange, n_classes: int) -> Coordinator:
-    model = architecture(job.model)
-    top = build(job.training.seed, COORDINATOR, lambda: model.top(len(job.parties), n_classes))
+    top = make_top(job.model, job.parties, n_classes, job.training.seed, job.seals)
     if exchange.fitting is None:
-        exchange.fitting = ReplyChecks(model.width(n_classes))
+        codes = {site: seal.codes for site, seal in job.seals.items()}
+        exchange.fitting = ReplyChecks(architecture(job.model).width(n_classes), codes=codes)
     return Coordinator(top, exchange, job.parties, job.active)
 
 
@@ -181,6 +186,10 @@ class FederatedKeeper:
     def log(self, record: dict[str, Any]) -> None:
         """Append one line of metrics."""
         self._run.log(record)
+
+    def seal(self) -> None:
+        """The training is over: every sealed site draws the codes of its records, before anything is measured."""
+        self._exchange.notes({site: Note("seal") for site in self._job.seals}, self._job.align_seconds)
 
     def finish(self, learners: dict[str, Learner]) -> None:
         """Write every part of the model at its role; then the checkpoints may go."""

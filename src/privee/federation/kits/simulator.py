@@ -59,7 +59,8 @@ def simulate(
 def outcome_of(state: Mapping[str, Any], out: Path) -> TrainingOutcome:
     """The outcome as the coordinator wrote it down."""
     found = state["outcome"]
-    return TrainingOutcome(str(out), found["epochs"], Report(**found["train"]), Report(**found["test"]))
+    reports = (Report(**found[part]) for part in ("train", "test"))
+    return TrainingOutcome(str(out), found["epochs"], *reports, seals=found.get("seals", {}))
 
 
 def _prepare(workspace: Path, job: JobSettings, sites: Mapping[str, SiteSettings], parts: Path) -> None:

@@ -37,13 +37,16 @@ def prepare_kit(kit: Path) -> str:
     raise PriveeError(f"{kit} is not the kit of a server or a site")
 
 
-def name_table(kit: Path, table: Path, id_column: str, label: str | None, folder: Path | None) -> Path:
-    """Write a site's own settings into its kit, after a look at the table."""
+def name_table(
+    kit: Path, table: Path, id_column: str, label: str | None, folder: Path | None, seal: str | None = None
+) -> Path:
+    """Write a site's own settings into its kit, after a look at the table; a seal that it insists on stays."""
     if prepare_kit(kit) != "site":
         raise PriveeError(f"{kit} is the server's kit; the coordinator has no table")
     read_party_table(table, id_column=id_column, label_column=label)
     where = (folder or kit / "privee").resolve()
-    own = SiteSettings(folder=where, data=table.resolve(), id_column=id_column, label=label)
+    seal = own_settings(kit).seal if seal is None else seal
+    own = SiteSettings(folder=where, data=table.resolve(), id_column=id_column, label=label, seal=seal)
     return own.write(kit / "local", site_name(kit))
 
 

@@ -6,15 +6,18 @@ For the alignment it plays the part of `privee.data.alignment`'s aligners; their
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privee.data.alignment import ActiveAligner, PassiveAligner
+from privee.data.columns import SourceColumn, columns_of_dataset, columns_of_tables
 from privee.data.datasets import load_dataset
-from privee.data.partition import Part
+from privee.data.partition import Partition
 from privee.data.tables import ALIGNED, PartyTable, fit_labels, read_party_table
 from privee.data.tables.aligned import AlignedList
 from privee.errors import PriveeError
@@ -35,6 +38,8 @@ class SiteData:
         labels, classes: class numbers and what they stand for.
         private: files that stay with the site's part of the model.
         about: lines for its party.json.
+        ids: of the records; None for a dataset, whose rows have numbers alone.
+        described: its original columns, and where their features are.
     """
 
     columns: np.ndarray
@@ -44,6 +49,15 @@ class SiteData:
     classes: tuple[str, ...] = ()
     private: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    ids: tuple[str, ...] | None = dataclasses.field(default=None, repr=False)
+    described: tuple[SourceColumn, ...] = ()
+
+    @functools.cached_property
+    def trained_on(self) -> NDArray[np.bool_]:
+        """Of every row, whether it is for training."""
+        found = np.zeros(len(self.columns), dtype=bool)
+        found[self.train] = True
+        return found
 
 
 def own_table(settings: SiteSettings, *, active: bool) -> PartyTable:
@@ -57,7 +71,9 @@ def own_table(settings: SiteSettings, *, active: bool) -> PartyTable:
     return read_party_table(settings.data, id_column=settings.id_column, label_column=settings.label)
 
 
-def from_table(table: PartyTable, rows: Rows, settings: SiteSettings, *, test_share: float, seed: int) -> SiteData:
+def from_table(
+    table: PartyTable, rows: Rows, party: str, settings: SiteSettings, *, test_share: float, seed: int
+) -> SiteData:
     """Aligned and encoded; the preprocessing is fitted on the site's own training rows."""
     aligned = table.take(rows)
     train, _ = split_rows(len(aligned), test_share, seed)
@@ -65,31 +81,43 @@ def from_table(table: PartyTable, rows: Rows, settings: SiteSettings, *, test_sh
     digest = hashlib.sha256("\0".join(aligned.ids).encode())
     columns = encoded(aligned, fitted)
     digest.update(columns.tobytes())
-    private: dict[str, Any] = {
-        "preprocessing.json": fitted.as_dict(),
-        ALIGNED: AlignedList(str(settings.id_column), aligned.ids),
-    }
-    about = {"id_column": settings.id_column}
+    found = SiteData(
+        columns,
+        train,
+        digest.hexdigest(),
+        private={
+            "preprocessing.json": fitted.as_dict(),
+            ALIGNED: AlignedList(str(settings.id_column), aligned.ids),
+        },
+        about={"id_column": settings.id_column},
+        ids=aligned.ids,
+        described=columns_of_tables([(party, fitted)]),
+    )
     if aligned.labels is None:
-        return SiteData(columns, train, digest.hexdigest(), private=private, about=about)
+        return found
     classes = fit_labels(aligned.labels)
-    private["labels.json"] = classes.as_dict()
-    codes = classes.encode(aligned.labels)
-    return SiteData(columns, train, digest.hexdigest(), codes, classes.classes, private, about)
+    private = {**found.private, "labels.json": classes.as_dict()}
+    labels = classes.encode(aligned.labels)
+    return dataclasses.replace(found, labels=labels, classes=classes.classes, private=private)
 
 
 def from_named(source: Mapping[str, Any], place: int, settings: SiteSettings, seed: int) -> SiteData:
     """This party's features of a dataset; the first party has the labels."""
     dataset = load_dataset(source["dataset"], data_dir=settings.data_dir, seed=seed)
-    saved = source["partition"]["parts"][place]
-    part = Part(str(saved["name"]), tuple(saved["features"]), tuple(saved["shape"]))
+    partition = Partition.from_dict(dict(source["partition"]))
+    part = partition.parts[place]
     columns = np.concatenate([part.take(dataset.x_train), part.take(dataset.x_test)])
-    digest = hashlib.sha256(columns.tobytes()).hexdigest()
-    about = {"dataset": dataset.name, "seed": seed, "part": saved}
+    found = SiteData(
+        columns,
+        np.arange(len(dataset.y_train)),
+        hashlib.sha256(columns.tobytes()).hexdigest(),
+        about={"dataset": dataset.name, "seed": seed, "part": source["partition"]["parts"][place]},
+        described=columns_of_dataset(dataset, partition),
+    )
     if place:
-        return SiteData(columns, np.arange(len(dataset.y_train)), digest, about=about)
+        return found
     labels = np.concatenate([dataset.y_train, dataset.y_test])
-    return SiteData(columns, np.arange(len(dataset.y_train)), digest, labels, dataset.class_names, about=about)
+    return dataclasses.replace(found, labels=labels, classes=dataset.class_names)
 
 
 class SiteAlignment:

@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import torch
 from torch import Tensor
 
 from privee.errors import PriveeError
 from privee.federation.settings import JobSettings, SiteSettings
 from privee.federation.site.own_columns import SiteAlignment, SiteData, from_named, from_table, own_table
+from privee.federation.site.own_party import check_seal, check_training, keep_codes, make_party, prepare
 from privee.federation.site.site_store import SiteStore
 from privee.federation.wire.frames import Content, Note, SiteFailure
 from privee.federation.wire.reply_checks import MAX_CLASSES
 from privee.federation.wire.tensors import Packing
 from privee.version import __version__
 from privee.vfl.messages import Message, WorkAndLogits
-from privee.vfl.models import architecture
-from privee.vfl.party import ActiveParty, PassiveParty
+from privee.vfl.party import PassiveParty
 from privee.vfl.run_format import PARTY, party_file
-from privee.vfl.seeds import build, seed_everything
+from privee.vfl.seal.party import SealedParty
+from privee.vfl.seeds import seed_everything
 from privee.vfl.training import TrainingSettings
 
 DONE = Note("done")
@@ -40,6 +39,7 @@ class Site:
             "restore": self._restore,
             "save": self._save,
             "best": self._restore_best,
+            "seal": self._seal,
             "finish": self._finish,
             "forget": self._forget,
         }
@@ -71,6 +71,8 @@ class Site:
             rows, count = getattr(part, "rows", None), len(self.data.columns)
             if isinstance(rows, Tensor) and (len(rows) > count or (len(rows) and int(rows.max()) >= count)):
                 raise PriveeError(f"the coordinator asks for rows that are not there; there are {count:,}")
+            if isinstance(rows, Tensor) and isinstance(self.party, SealedParty) and not self.party.is_sealed:
+                check_training(rows, self.data)
 
     def packing(self) -> Packing:
         """How embeddings travel in this job."""
@@ -109,6 +111,7 @@ class Site:
         job = JobSettings.from_dict(note.values["job"])
         if self.name not in job.parties:
             raise PriveeError(f"the job has no party called {self.name}")
+        check_seal(self.name, job, self._settings)
         self._job = job
         if "tables" not in job.source:
             return Note("hello")
@@ -129,27 +132,20 @@ class Site:
         else:
             share = float(job.source["tables"]["test_share"])
             table, rows = self._alignment.table, self._alignment.rows()
-            self._data = from_table(table, rows, self._settings, test_share=share, seed=seed)
+            self._data = from_table(table, rows, self.name, self._settings, test_share=share, seed=seed)
         counts = {"rows": len(self._data.columns), "train": len(self._data.train)}
         return Note("encode", counts | ({"classes": list(self._data.classes)} if self.name == job.active else {}))
 
     def _build(self, note: Note) -> Note:
         job, data = self.job, self.data
         self._n_classes = n_classes(note.values["n_classes"], data.classes)
-        bottom = architecture(job.model).bottom
-        shape = data.columns.shape[1:]
+        store = self._store
+        store.open(job.fingerprint, data.digest)
         seed_everything(job.training.seed)
-        model = build(job.training.seed, self.name, lambda: bottom(shape, self._n_classes))
-        columns = torch.from_numpy(np.array(data.columns, dtype=np.float32))
-        if data.labels is None:
-            self._party = PassiveParty(self.name, columns, model)
-        else:
-            self._party = ActiveParty(self.name, columns, model, torch.as_tensor(data.labels, dtype=torch.int64))
-        training = self._training = job.training_on(len(data.train), self._n_classes)
-        rows = torch.from_numpy(data.train)
-        self._party.prepare(rows, scaling=training.scaling, class_weights=training.class_weights)
-        self._party.learner.start(training.rate(0), training.decay(len(rows)))
-        self._store.open(job.fingerprint, data.digest)
+        self._training = job.training_on(len(data.train), self._n_classes)
+        party = make_party(self.name, job, data, self._n_classes, store.folder)
+        prepare(party, data, self._training, store.folder)
+        self._party = party
         return DONE
 
     def _restore(self, note: Note) -> Note:
@@ -172,7 +168,13 @@ class Site:
         self._store.restore_best(int(note.values["epoch"]), self.party.learner)
         return DONE
 
+    def _seal(self, note: Note) -> Note:
+        keep_codes(self.party, self._store.folder)
+        return DONE
+
     def _finish(self, note: Note) -> Note:
+        if self.name in self.job.seals:
+            keep_codes(self.party, self._store.folder)
         files = self._store.finish(self.party.learner, {PARTY: self._about(), **self.data.private})
         return Note("finish", {"files": files})
 
@@ -191,6 +193,7 @@ class Site:
             shape=self.data.columns.shape[1:],
             n_classes=self._n_classes,
             source=self.data.about,
+            seal=self.job.seals.get(self.name),
         )
 
 

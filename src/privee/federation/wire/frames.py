@@ -18,7 +18,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from privee.errors import FrameError
-from privee.federation.wire.tensors import ByteReader, Packing, pack_floats, pack_rows, unpack_floats, unpack_rows
+from privee.federation.wire.tensors import (
+    ByteReader,
+    Packing,
+    pack_embedding,
+    pack_floats,
+    pack_rows,
+    unpack_embedding,
+    unpack_floats,
+    unpack_rows,
+)
 from privee.vfl.messages import (
     Embedding,
     EmbeddingAndGradient,
@@ -46,11 +55,11 @@ def _read_work(reader: ByteReader) -> Work:
 
 
 def _write_embedding(embedding: Embedding, packing: Packing) -> list[bytes]:
-    return pack_floats(embedding.values, packing)
+    return pack_embedding(embedding.values, packing)
 
 
 def _read_embedding(reader: ByteReader) -> Embedding:
-    return Embedding(unpack_floats(reader))
+    return Embedding(unpack_embedding(reader))
 
 
 def _write_logits(logits: Logits, packing: Packing) -> list[bytes]:

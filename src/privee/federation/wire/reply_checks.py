@@ -37,10 +37,17 @@ _ANSWERS: dict[type, type] = {
 
 
 class ReplyChecks:
-    """Holds what is known of a run's sizes: how wide embeddings are, and how many rows were judged since a report."""
+    """Holds what is known of a run's sizes, and how many rows were judged since a report.
 
-    def __init__(self, width: int, number: torch.dtype = torch.float32) -> None:
+    Args:
+        width: of embeddings.
+        number: what they consist of.
+        codes: how many codes each sealed site has, by its name.
+    """
+
+    def __init__(self, width: int, number: torch.dtype = torch.float32, codes: Mapping[str, int] | None = None) -> None:
         self._width, self._number, self._judged = width, number, 0
+        self._codes = dict(codes or {})
 
     def check(self, site: str, request: Message, reply: Message) -> None:
         """Complain of a reply that does not fit its request."""
@@ -50,8 +57,7 @@ class ReplyChecks:
             self.check(site, request.work, reply.embedding)
             self.check(site, request.logits, reply.gradient)
         elif isinstance(request, Work) and isinstance(reply, Embedding):
-            wanted = None if request.rows is None else (len(request.rows), self._width)
-            self._check_shape(site, "an embedding", wanted, reply.values)
+            self._check_embedding(site, None if request.rows is None else len(request.rows), reply.values)
         elif isinstance(request, Logits) and isinstance(reply, LogitGradient):
             self._judged += len(request.rows)
             wanted = (len(request.rows), request.values.shape[1]) if request.train else None
@@ -59,10 +65,16 @@ class ReplyChecks:
         elif isinstance(reply, Report):
             self._check_report(site, reply)
 
+    def _check_embedding(self, site: str, rows: int | None, found: Tensor | None) -> None:
+        if site in self._codes:
+            check_codes(site, rows, found, self._codes[site])
+            return
+        if found is not None and found.dtype is torch.uint8:
+            raise SiteError(f"site {site} sent codes, but it is not sealed in this job")
+        self._check_shape(site, "an embedding", None if rows is None else (rows, self._width), found)
+
     def _check_shape(self, site: str, what: str, wanted: tuple[int, int] | None, found: Tensor | None) -> None:
-        shape = None if found is None else tuple(found.shape)
-        if shape != wanted:
-            raise SiteError(f"site {site} sent {what} of shape {shape}, not {wanted}")
+        check_sides(site, what, wanted, found)
         if found is not None and found.dtype is not self._number:
             raise SiteError(f"site {site} sent {what} in {found.dtype}, not in {self._number}")
 
@@ -70,6 +82,22 @@ class ReplyChecks:
         judged, self._judged = self._judged, 0
         if report.rows != judged:
             raise SiteError(f"site {site} reports on {report.rows:,} rows, but was asked for {judged:,}")
+
+
+def check_codes(site: str, rows: int | None, found: Tensor | None, codes: int) -> None:
+    """A sealed site sends one of so many codes for each row, and never anything else."""
+    if found is not None and found.dtype is not torch.uint8:
+        raise SiteError(f"site {site} is sealed, but sent an embedding instead of codes")
+    check_sides(site, "codes", None if rows is None else (rows,), found)
+    if found is not None and len(found) and int(found.max()) >= codes:
+        raise SiteError(f"site {site} sent a code that is not among the {codes} of its seal")
+
+
+def check_sides(site: str, what: str, wanted: tuple[int, ...] | None, found: Tensor | None) -> None:
+    """As many numbers as were asked for, and in that order."""
+    shape = None if found is None else tuple(found.shape)
+    if shape != wanted:
+        raise SiteError(f"site {site} sent {what} of shape {shape}, not {wanted}")
 
 
 def counts_of(replies: Mapping[str, Note], active: str) -> tuple[int, int]:

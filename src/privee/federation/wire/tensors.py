@@ -1,4 +1,6 @@
-"""Tensors as bytes: a code, the sides, then little-endian numbers; exact, or in fewer bits with a scale.
+"""Tensors as bytes: a kind, the sides, then little-endian numbers; exact, or in fewer bits with a scale.
+
+What a sealed party sends are codes: one byte a record, whatever the packing.
 
 Nothing is evaluated, every size is checked against the bytes that are there, and numbers must be finite.
 """
@@ -16,7 +18,7 @@ from torch import Tensor
 from privee.errors import FrameError, PriveeError
 
 MAX_SIDES, MAX_NUMBERS = 8, 1 << 30
-ABSENT, FLOAT32, FLOAT64, ROWS, HALF, BYTE = range(6)
+ABSENT, FLOAT32, FLOAT64, ROWS, HALF, BYTE, CODES = range(7)
 _EXACT = {FLOAT32: "<f4", FLOAT64: "<f8"}
 _LARGEST = np.nextafter(np.finfo(np.float32).max / np.float32(127), np.float32(0))  # 127 times this is still finite
 
@@ -70,34 +72,56 @@ def pack_floats(tensor: Tensor | None, packing: Packing = Packing.EXACT) -> list
         return [*_head(HALF, values), *_half(values)]
     if packing is Packing.INT8:
         return [*_head(BYTE, values), *_byte(values)]
-    code = FLOAT64 if values.dtype == np.float64 else FLOAT32
-    return [*_head(code, values), np.ascontiguousarray(values, dtype=_EXACT[code]).tobytes()]
+    kind = FLOAT64 if values.dtype == np.float64 else FLOAT32
+    return [*_head(kind, values), np.ascontiguousarray(values, dtype=_EXACT[kind]).tobytes()]
 
 
 def unpack_floats(reader: ByteReader) -> Tensor | None:
     """The inverse of `pack_floats`; reduced numbers come back as float32."""
-    code, sides = reader.unpack(_HEAD)
-    if code == ABSENT and sides == 0:
+    return _unpack_floats(reader, *reader.unpack(_HEAD))
+
+
+def _unpack_floats(reader: ByteReader, kind: int, sides: int) -> Tensor | None:
+    if kind == ABSENT and sides == 0:
         return None
     shape = _shape(reader, sides)
     with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is looked at below
-        values = _values(reader, code, shape)
+        values = _values(reader, kind, shape)
     if not np.isfinite(values).all():
         raise FrameError("a number is not finite")
     return torch.from_numpy(values.reshape(shape))
 
 
-def _values(reader: ByteReader, code: int, shape: tuple[int, ...]) -> np.ndarray:
+def _values(reader: ByteReader, kind: int, shape: tuple[int, ...]) -> np.ndarray:
     count = math.prod(shape)
-    if code in _EXACT:
-        return _numbers(reader, _EXACT[code], count)
-    if code == HALF:
+    if kind in _EXACT:
+        return _numbers(reader, _EXACT[kind], count)
+    if kind == HALF:
         scale = _numbers(reader, "<f4", 1)
         return _numbers(reader, "<f2", count).astype(np.float32) * scale
-    if code == BYTE and shape:
+    if kind == BYTE and shape:
         scales = _numbers(reader, "<f4", shape[0])
         return _numbers(reader, "<i1", count).reshape(shape[0], math.prod(shape[1:])) * scales[:, None]
     raise FrameError("the message holds numbers of an unknown kind")
+
+
+def pack_embedding(tensor: Tensor | None, packing: Packing = Packing.EXACT) -> list[bytes]:
+    """What a party makes of rows: floats, a sealed party's codes, or None."""
+    if tensor is None or tensor.dtype != torch.uint8:
+        return pack_floats(tensor, packing)
+    if tensor.ndim != 1:
+        raise PriveeError("codes are a list, one for each record")
+    return [*_head(CODES, tensor.numpy()), tensor.numpy().tobytes()]
+
+
+def unpack_embedding(reader: ByteReader) -> Tensor | None:
+    """The inverse of `pack_embedding`."""
+    kind, sides = reader.unpack(_HEAD)
+    if kind != CODES:
+        return _unpack_floats(reader, kind, sides)
+    if sides != 1:
+        raise FrameError("codes are a list, one for each record")
+    return torch.from_numpy(_numbers(reader, "u1", *_shape(reader, 1)))
 
 
 def pack_rows(rows: Tensor | None) -> list[bytes]:
@@ -112,18 +136,18 @@ def pack_rows(rows: Tensor | None) -> list[bytes]:
 
 def unpack_rows(reader: ByteReader) -> Tensor | None:
     """The inverse of `pack_rows`."""
-    code, sides = reader.unpack(_HEAD)
-    if code == ABSENT and sides == 0:
+    kind, sides = reader.unpack(_HEAD)
+    if kind == ABSENT and sides == 0:
         return None
-    if code != ROWS or sides != 1:
+    if kind != ROWS or sides != 1:
         raise FrameError("the message holds no row numbers where they should be")
     return torch.from_numpy(_numbers(reader, "<u4", *_shape(reader, 1)).astype(np.int64))
 
 
-def _head(code: int, values: np.ndarray) -> list[bytes]:
+def _head(kind: int, values: np.ndarray) -> list[bytes]:
     if values.ndim > MAX_SIDES:
         raise PriveeError(f"a tensor has more than {MAX_SIDES} sides")
-    return [_HEAD.pack(code, values.ndim), *(_SIDE.pack(side) for side in values.shape)]
+    return [_HEAD.pack(kind, values.ndim), *(_SIDE.pack(side) for side in values.shape)]
 
 
 def _half(values: np.ndarray) -> list[bytes]:
@@ -152,7 +176,7 @@ def _shape(reader: ByteReader, sides: int) -> tuple[int, ...]:
     return shape
 
 
-def _numbers(reader: ByteReader, kind: str, count: int) -> np.ndarray:
+def _numbers(reader: ByteReader, layout: str, count: int) -> np.ndarray:
     """So many numbers, as an array of one's own."""
-    dtype = np.dtype(kind)
+    dtype = np.dtype(layout)
     return np.frombuffer(reader.take(count * dtype.itemsize), dtype=dtype).astype(dtype.newbyteorder("="))

@@ -12,10 +12,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from privee.defenses import Defense
+from privee.durable.whole_numbers import CAP, UNIT
 
-UNIT = 10**12
-CAP = 2**62
-"""Sums stop here, short of what a database holds in a whole number; no limit is as high."""
+__all__ = ["CAP", "NOTHING", "SLACK", "UNIT", "Price"]
+
 SLACK = 1 + 1e-12
 """Far more than what floating point loses, so that its rounding never favours whoever asks."""
 _LEAST = Fraction(5e-324)

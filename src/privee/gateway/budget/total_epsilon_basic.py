@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from privee.defenses import Defense
+from privee.durable.whole_numbers import allowed
 from privee.errors import SettingError
 from privee.gateway.budget.base import BudgetPolicy, Option, register
-from privee.gateway.budget.price import CAP, UNIT
+from privee.gateway.budget.price import UNIT
 from privee.gateway.numbers_as_text import number
 
 
@@ -60,4 +60,4 @@ def whole_total(epsilon: float, defense: Defense, n_classes: int) -> int:
         raise SettingError(
             f"{defense.name} has no pure differential privacy to add up; ordered-dp has, or limit releases"
         )
-    return min(math.floor(Fraction(repr(float(epsilon))) * UNIT), CAP - 1)
+    return allowed(epsilon)

@@ -110,11 +110,29 @@ class Batcher:
         try:
             answer = await self._send(entities, columns, max(item.expires for item in items))
         except Exception as error:
+            if isinstance(error, PartyError) and error.kind == "budget" and len(items) > 1:
+                await self._one_by_one(items)
+                self._ended(largest)
+                return
             self._ended(largest)
             _fail(items, error)
             return
         self._ended(largest)
         for item, rows in zip(items, places, strict=True):
+            if not item.answer.done():
+                item.answer.set_result(_share(answer, rows))
+
+    async def _one_by_one(self, items: list[Item]) -> None:
+        """The party refused them together: those who asked about others' spent entities did not."""
+        for item in items:
+            if item.answer.done():
+                continue
+            entities, columns, (rows,) = _merged([item])
+            try:
+                answer = await self._send(entities, columns, item.expires)
+            except Exception as error:
+                _fail([item], error)
+                continue
             if not item.answer.done():
                 item.answer.set_result(_share(answer, rows))
 

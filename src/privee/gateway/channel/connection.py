@@ -9,11 +9,14 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import re
+from collections.abc import Callable
 
+import numpy as np
 from grpc import StatusCode, aio
 
 from privee.errors import FrameError, PriveeError, SettingError
 from privee.gateway.channel.batching import BatchAnswer, Batcher, Floats
+from privee.gateway.channel.call_names import Attempts, CallNames
 from privee.net import Address
 from privee.party.errors import Kind, PartyError, PartyUnavailableError, party_error
 from privee.party.wire import (
@@ -21,7 +24,9 @@ from privee.party.wire import (
     BAD_COLUMNS,
     CHANNEL_OPTIONS,
     EMBED,
+    LEDGER_FAILED,
     MAX_BYTES,
+    PARTY_BUDGET,
     STORE_FAILED,
     About,
     EmbedReply,
@@ -44,9 +49,10 @@ class PartyConnection:
         max_batch: int,
         in_flight: int,
         expected_weights: str | None,
+        calls: CallNames | None = None,
     ) -> None:
         self.name, self._address, self._identity, self._timeouts = name, address, identity, timeouts
-        self._max_batch, self._expected = max_batch, expected_weights
+        self._max_batch, self._expected, self._calls = max_batch, expected_weights, calls
         self._batcher = Batcher(self._send, in_flight=in_flight)
         self._channel: aio.Channel | None = None
         self._closed = False
@@ -72,7 +78,7 @@ class PartyConnection:
     async def about(self, expires: float) -> About:
         """Ask the party what it is, and check that it is the expected one."""
         try:
-            about = About.decode(await self._call(ABOUT, b"", expires))
+            about = About.decode(await self._call(ABOUT, lambda: b"", expires))
         except FrameError:
             raise self._error("mismatch", "does not answer as a party of this version of privee does") from None
         if about.party != self.name:
@@ -126,18 +132,22 @@ class PartyConnection:
 
     async def _send(self, entities: tuple[str, ...], columns: Floats | None, expires: float) -> BatchAnswer:
         """One call for embeddings, its answer checked."""
-        frame = await self._call(EMBED, EmbedRequest(entities, columns).encode(), expires)
+        wanted = self._about is not None and self._about.receipts
+        attempts = Attempts(self._calls if wanted else None, self.name, len(entities))
+        with attempts.noted():
+            frame = await self._call(EMBED, lambda: EmbedRequest(entities, columns, attempts.name()).encode(), expires)
         try:
             reply = EmbedReply.decode(frame, len(entities))
         except FrameError:
             raise self._error("mismatch", "sent embeddings that cannot be right") from None
-        about = self._about
-        if about is None or reply.weights != about.weights or reply.embeddings.shape[1] != about.width:
+        about, embeddings = self._about, _embeddings(reply)
+        same = about is not None and (reply.weights, reply.n_codes) == (about.weights, about.codes)
+        if about is None or not same or embeddings.shape[1] != about.width:
             self._about = None  # it was restarted with something else: the next request makes contact anew
             raise self._error("mismatch", "answers with other weights than before; ask again")
-        return BatchAnswer(reply.embeddings, reply.unknown)
+        return BatchAnswer(embeddings, reply.unknown)
 
-    async def _call(self, method: str, frame: bytes, expires: float) -> bytes:
+    async def _call(self, method: str, frame: Callable[[], bytes], expires: float) -> bytes:
         """One call, made again if there was no connection."""
         loop = asyncio.get_running_loop()
         for attempt in range(1, self._timeouts.attempts + 1):
@@ -145,7 +155,7 @@ class PartyConnection:
             if remaining <= 0:
                 raise self._late()
             try:
-                answer: bytes = await self._open().unary_unary(method)(frame, timeout=remaining)
+                answer: bytes = await self._open().unary_unary(method)(frame(), timeout=remaining)
                 return answer
             except aio.AioRpcError as error:
                 failure = failure_of(self.name, error.code(), error.details() or "", self._timeouts)
@@ -179,6 +189,15 @@ class PartyConnection:
         return party_error(self.name, kind, words)
 
 
+def _embeddings(reply: EmbedReply) -> Floats:
+    """A sealed party's codes are a column of whole numbers."""
+    if reply.embeddings is not None:
+        return reply.embeddings
+    if reply.codes is None:
+        raise FrameError("a reply has embeddings or codes")
+    return reply.codes.astype(np.float32).reshape(-1, 1)
+
+
 # gRPC has no code of its own for a certificate that is not accepted.
 _CERTIFICATE = re.compile("handshake failed|certificate|peer name|verification", re.IGNORECASE)
 
@@ -192,7 +211,12 @@ _BY_CODE: dict[StatusCode, tuple[Kind, str]] = {
     StatusCode.RESOURCE_EXHAUSTED: ("refused", "has too much to do, or the message was too large"),
     StatusCode.UNIMPLEMENTED: ("mismatch", "does not answer as a party of privee does"),
 }
-_BY_WORD = {STORE_FAILED: "cannot read its data now; see its log", BAD_COLUMNS: "does not take these columns"}
+_BY_WORD: dict[str, tuple[Kind, str]] = {
+    STORE_FAILED: ("refused", "cannot read its data now; see its log"),
+    BAD_COLUMNS: ("refused", "does not take these columns"),
+    LEDGER_FAILED: ("refused", "cannot write its own ledger now; see its log"),
+    PARTY_BUDGET: ("budget", "refuses some of these entities: they have given all that its own ledger allows"),
+}
 
 
 def failure_of(party: str, code: StatusCode, details: str, timeouts: PartyTimeouts) -> PartyError:
@@ -203,7 +227,7 @@ def failure_of(party: str, code: StatusCode, details: str, timeouts: PartyTimeou
         return PartyError(party, "refused", "has not shown a certificate of its own name and of the same CA")
     if code in _BY_CODE:
         return party_error(party, *_BY_CODE[code])
-    return PartyError(party, "refused", _BY_WORD.get(details, "could not do the work; see its log"))
+    return PartyError(party, *_BY_WORD.get(details, ("refused", "could not do the work; see its log")))
 
 
 def late(party: str, timeouts: PartyTimeouts) -> PartyError:

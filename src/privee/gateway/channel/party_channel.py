@@ -12,8 +12,11 @@ import numpy as np
 
 from privee.errors import PriveeError, SettingError
 from privee.gateway.channel.batching import BatchAnswer, Floats
+from privee.gateway.channel.call_names import CallNames
+from privee.gateway.channel.code_line import CodeLine
 from privee.gateway.channel.connection import PartyConnection, PartyTimeouts
 from privee.net import Address, require_loopback
+from privee.party.code_column import CodeColumn
 from privee.party.errors import PartyError
 from privee.party.wire import MAX_ENTITIES, MAX_ENTITY_BYTES, is_entity
 from privee.pki.identity import COORDINATOR_NAME, Identity, TlsFiles
@@ -60,6 +63,8 @@ class PartyChannel:
         max_batch: Most entities in one call to a party; a larger request takes several.
         in_flight: Most calls to a party at once.
         expected_weights: SHA-256 of each party's weights file, as the run's config has it; others are a mismatch.
+        columns: Codes of the sealed parties that have handed them over, and are not asked.
+        calls: names each call to a party that keeps a ledger of its own.
     """
 
     def __init__(
@@ -71,6 +76,8 @@ class PartyChannel:
         max_batch: int = 4096,
         in_flight: int = 2,
         expected_weights: Mapping[str, str] | None = None,
+        columns: Mapping[str, CodeColumn] | None = None,
+        calls: CallNames | None = None,
     ) -> None:
         if not addresses:
             raise SettingError("a channel needs at least one party")
@@ -78,7 +85,7 @@ class PartyChannel:
             raise SettingError(f"max_batch must lie between 1 and {MAX_ENTITIES}, and in_flight be 1 or more")
         identity = None if tls is None else _coordinator(tls)
         self._timeouts, expected = timeouts or PartyTimeouts(), expected_weights or {}
-        self._lines = [
+        self._lines: list[PartyConnection | CodeLine] = [
             PartyConnection(
                 name,
                 _address(text, identity),
@@ -87,9 +94,11 @@ class PartyChannel:
                 max_batch=max_batch,
                 in_flight=in_flight,
                 expected_weights=expected.get(name),
+                calls=calls,
             )
             for name, text in addresses.items()
         ]
+        self._lines += [CodeLine(name, column, expected.get(name)) for name, column in (columns or {}).items()]
 
     @property
     def parties(self) -> tuple[str, ...]:
@@ -129,14 +138,14 @@ class PartyChannel:
         """Close all connections; what is under way fails."""
         await asyncio.gather(*(line.close() for line in self._lines))
 
-    async def _health(self, line: PartyConnection) -> PartyHealth:
+    async def _health(self, line: PartyConnection | CodeLine) -> PartyHealth:
         started = time.perf_counter()
         expires = asyncio.get_running_loop().time() + self._timeouts.deadline
         try:
             about = await line.about(expires)
         except PartyError as error:
             return PartyHealth(False, time.perf_counter() - started, error=str(error))
-        facts = {key: value for key, value in vars(about).items() if key != "party"}
+        facts = {key: value for key, value in vars(about).items() if key not in ("party", "codes", "receipts")}
         return PartyHealth(True, time.perf_counter() - started, **facts)
 
 

@@ -15,9 +15,9 @@ from limits.storage import MemoryStorage
 from limits.strategies import FixedWindowRateLimiter, MovingWindowRateLimiter
 from starlette.types import Scope
 
+from privee.durable.database import LedgerUnavailableError
 from privee.gateway.http.problems import DeniedError
 from privee.gateway.ledger.api_keys import KeyRecord, KeyStore
-from privee.gateway.ledger.database import LedgerUnavailableError
 
 REMEMBERED_SECONDS = 1.0
 """How long a found key is remembered, hence how long a revoked one may still be used."""

@@ -20,7 +20,7 @@ from privee.gateway.http.protocol import Problem, Refusal
 from privee.gateway.ledger.ledger import LedgerUnavailableError, RefusedError
 from privee.party.errors import PartyError
 
-PARTY_STATUS = {"deadline": 504, "unreachable": 503, "unknown-entity": 404, "columns": 400}
+PARTY_STATUS = {"deadline": 504, "unreachable": 503, "unknown-entity": 404, "columns": 400, "budget": 429}
 BAD_GATEWAY = 502
 CODES = {400: "bad-request", 401: "no-key", 403: "not-allowed", 404: "not-found", 405: "method", 413: "too-large"}
 DOCUMENTED: dict[int | str, dict[str, Any]] = {
@@ -33,7 +33,8 @@ DOCUMENTED: dict[int | str, dict[str, Any]] = {
     413: {"model": Problem, "description": "The request is too large."},
     429: {
         "model": Refusal,
-        "description": "What an entity may give, its variants, the key's quota or its rate limit refuses.",
+        "description": "What an entity may give, here or by a party's own ledger, its variants, the key's quota or its "
+        "rate limit refuses.",
     },
     502: {"model": Problem, "description": "A party does not serve this model."},
     503: {"model": Problem, "description": "A party or the ledger cannot be reached; nothing was released."},
@@ -90,6 +91,9 @@ async def _refused(request: Request, error: Any) -> Response:
 
 async def _party(request: Request, error: Any) -> Response:
     metrics, status = request.app.state.metrics, PARTY_STATUS.get(error.kind, BAD_GATEWAY)
+    if error.kind == "budget":  # a refusal, not a failure: it does what it should
+        metrics.refusals.labels("party-budget").inc()
+        return problem(status, "party-budget", str(error))
     if error.kind != "unknown-entity":
         metrics.party_errors.labels(error.party, error.kind).inc()
         return problem(status, f"party-{error.kind}", str(error))

@@ -14,10 +14,10 @@ from typing import Any, Literal, NamedTuple, get_args
 import limits
 import sqlalchemy as sa
 
+from privee.durable.audit_chain import REASON, append, check_text
+from privee.durable.clock import MonotonicClock
+from privee.durable.database import clear_errors
 from privee.errors import PriveeError, SettingError
-from privee.gateway.ledger.audit_chain import REASON, append, check_text
-from privee.gateway.ledger.clock import MonotonicClock
-from privee.gateway.ledger.database import clear_errors
 from privee.gateway.ledger.quotas import FOR_CONSUMERS, UNLIMITED, Quotas
 from privee.gateway.ledger.schema import api_keys, quotas
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from privee.durable.database import chunks
 from privee.gateway.budget.price import CAP, NOTHING, Price
 from privee.gateway.ledger.limits import Limits
 
-CHUNK = 500
 _SUMS = Price._fields
 _LIFETIME = ("releases", "epsilon")
 _COLUMNS = ("entity", *_SUMS, "window_started", *(f"lifetime_{name}" for name in _LIFETIME), "variants")
@@ -141,9 +141,3 @@ def _fits(limits: Limits, new: Mapping[str, str]) -> str:
         total = "spending.variants + excluded.variants"
         conditions.append(f"(excluded.variants = 0 OR {total} <= {limits.variants})")
     return " AND ".join(conditions) or "TRUE"
-
-
-def chunks(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    """Few enough for one statement."""
-    for start in range(0, len(rows), CHUNK):
-        yield rows[start : start + CHUNK]

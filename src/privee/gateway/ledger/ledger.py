@@ -9,17 +9,19 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from privee.durable.clock import MonotonicClock
+from privee.durable.connections import Connections
+from privee.durable.database import LedgerUnavailableError, clear_errors, is_sqlite
+from privee.durable.losses import Guard, Marked
+from privee.durable.mark import Tally
+from privee.durable.secrets import hash_entities, hash_questions
 from privee.errors import PriveeError
 from privee.gateway.budget.price import Price
 from privee.gateway.ledger import losses, opening, resets, views
 from privee.gateway.ledger.charge_sql import Counting
 from privee.gateway.ledger.charging import DoesNotFitError, charge_all, record_refused, refuse_all
-from privee.gateway.ledger.clock import MonotonicClock
-from privee.gateway.ledger.connections import Connections
-from privee.gateway.ledger.database import LedgerUnavailableError, clear_errors, is_sqlite
 from privee.gateway.ledger.limits import Limits
-from privee.gateway.ledger.losses import Guard
-from privee.gateway.ledger.mark import Tally
+from privee.gateway.ledger.party_calls import SentCall, record
 from privee.gateway.ledger.quoting import Known, quote, read_overrun
 from privee.gateway.ledger.requests import (
     ChargeQuote,
@@ -29,7 +31,7 @@ from privee.gateway.ledger.requests import (
     Receipt,
     RefusedError,
 )
-from privee.gateway.ledger.secrets import Subkeys, hash_entities, hash_questions, subkeys
+from privee.gateway.ledger.secrets import Subkeys, subkeys
 
 __all__ = [
     "ChargeQuote",
@@ -60,7 +62,8 @@ class Ledger:
     ) -> None:
         self.engine, self.keys, self.limits, self._clock, self.lost = engine, keys, limits, clock, lost
         self._counting = Counting(limits, mark="?" if is_sqlite(engine) else "%s")
-        self._guard = Guard(engine, keys, self.now(), marked=lost is None) if is_sqlite(engine) else None
+        marked = Marked.beside(engine, keys.mark) if is_sqlite(engine) else None
+        self._guard = Guard(marked, self.now(), sound=lost is None) if marked else None
         same = self._guard.same if self._guard else None
         self._writing, self._reading = (Connections(engine, writes=writes, same=same) for writes in (True, False))
 
@@ -163,6 +166,10 @@ class Ledger:
             known, now = self._know(ask), self.now()
             self._writing.run(lambda cursor: record_refused(cursor, self._counting, known, refusal, now))
         return refusal
+
+    def record_calls(self, calls: Sequence[SentCall]) -> None:
+        """Write down what parties were asked, see `party_calls`."""
+        self._writing.run(lambda cursor: record(cursor, self._counting.mark, calls))
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:

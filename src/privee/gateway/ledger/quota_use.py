@@ -7,8 +7,9 @@ import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from privee.durable.database import chunks
 from privee.gateway.budget.price import NOTHING, Price
-from privee.gateway.ledger.charge_sql import Counting, Spent, chunks, is_over, summed
+from privee.gateway.ledger.charge_sql import Counting, Spent, is_over, summed
 from privee.gateway.ledger.limits import Limits, fits
 from privee.gateway.ledger.quotas import Per, Quotas, per_or_none
 

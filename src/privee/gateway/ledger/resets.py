@@ -8,11 +8,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from privee.durable import audit_chain
+from privee.durable.database import chunks
 from privee.errors import PriveeError
 from privee.gateway.budget.price import Price
-from privee.gateway.ledger import audit_chain
 from privee.gateway.ledger.api_keys import check_id
-from privee.gateway.ledger.charge_sql import chunks
 from privee.gateway.ledger.schema import key_entities, questions, spending
 from privee.gateway.ledger.secrets import tag
 

@@ -4,25 +4,10 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from privee.durable.tables import SHARED
+
 metadata = sa.MetaData()
-
-about = sa.Table(
-    "about",
-    metadata,
-    sa.Column("name", sa.String(64), primary_key=True),
-    sa.Column("value", sa.String(256), nullable=False),
-    comment="one value per name: the check of the secret key",
-)
-
-tally = sa.Table(
-    "tally",
-    metadata,
-    sa.Column("one", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("commits", sa.BigInteger, nullable=False),
-    sa.Column("charged", sa.BigInteger, nullable=False),
-    sa.Column("marked", sa.Integer, nullable=False),
-    comment="SQLite: one row that grows with every charge and act; marked is 1 once a mark is kept beside the file",
-)
+about, tally, audit_log = (table.to_metadata(metadata) for table in SHARED)
 
 spending = sa.Table(
     "spending",
@@ -55,6 +40,18 @@ questions = sa.Table(
     sa.Column("entity", sa.LargeBinary(32), primary_key=True),
     sa.Column("question", sa.LargeBinary(32), primary_key=True),
     comment="keyed digests of what the active party put in for an entity; spending.variants is how many differ",
+    sqlite_with_rowid=False,
+)
+
+party_calls = sa.Table(
+    "party_calls",
+    metadata,
+    sa.Column("name", sa.String(64), primary_key=True),
+    sa.Column("party", sa.String(256), nullable=False),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("entities", sa.Integer, nullable=False),
+    sa.Column("outcome", sa.String(16), nullable=False),
+    comment="calls to parties that keep a ledger of their own, by the names they were given",
     sqlite_with_rowid=False,
 )
 
@@ -120,19 +117,4 @@ key_entities = sa.Table(
     sa.Column("last_at", sa.BigInteger, nullable=False),
     comment="what an entity has given to a key, for keys with a quota of entities or a share",
     sqlite_with_rowid=False,
-)
-
-audit_log = sa.Table(
-    "audit_log",
-    metadata,
-    sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("at", sa.BigInteger, nullable=False),
-    sa.Column("actor", sa.String(128), nullable=False),
-    sa.Column("act", sa.String(64), nullable=False),
-    sa.Column("subject", sa.String(128), nullable=False),
-    sa.Column("reason", sa.Text, nullable=False),
-    sa.Column("details", sa.Text, nullable=False),
-    sa.Column("previous", sa.LargeBinary(32), nullable=False),
-    sa.Column("hash", sa.LargeBinary(32), nullable=False),
-    comment="append only: each row's hash covers the one before; triggers refuse changes",
 )

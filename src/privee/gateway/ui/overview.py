@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from privee.gateway.budget.price import NOTHING, Price
 from privee.gateway.channel.party_channel import PartyHealth
+from privee.gateway.coordinator_model import CoordinatorModel
 from privee.gateway.ledger.consumers import GivenTo, given_to
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.limits import Limits, remaining
@@ -56,6 +57,8 @@ class PartyCard(NamedTuple):
     weights: str
     rows: int | None
     error: str | None
+    sealed: str = ""
+    handed_over: bool = False
 
 
 class Act(NamedTuple):
@@ -86,7 +89,9 @@ async def overview(service: Service, filters: Filters) -> dict[str, Any]:
         "totals": totals,
         "entities": [_row(one, service.ledger) for one in entities],
         "given": givers,
-        "parties": [_party(name, one, service.model.weights) for name, one in health.parties.items()],
+        "parties": [
+            _party(name, health.parties[name], service.model, service.settings) for name in service.model.parties
+        ],
         "chain": chain,
         "acts": [act_of(entry) for entry in reversed(acts)],
     }
@@ -134,6 +139,7 @@ def _protection(service: Service) -> dict[str, Any]:
         "allowance": allowance(settings, limits, service.inference.price),
         "limited": bool(limits.policies),
         "windowed": limits.window is not None,
+        "sealed": sealed_sentence(service.model),
         "audit": service.audit,
         "verdicts": service.audit.verdicts_on(settings.defense.spec) if service.audit else (),
         "grades": GRADES,
@@ -155,10 +161,12 @@ def _prospect(found: Spending, left: int | None) -> str:
     )
 
 
-def _party(name: str, health: PartyHealth, expected: Mapping[str, str]) -> PartyCard:
-    same = "match this model" if health.weights == expected[name] else "are another model's"
+def _party(name: str, health: PartyHealth, model: CoordinatorModel, settings: GatewaySettings) -> PartyCard:
+    same = "match this model" if health.weights == model.weights[name] else "are another model's"
     weights = "not known" if health.weights is None else same
-    return PartyCard(name, health.reachable, health.seconds, weights, health.rows, health.error)
+    sealed = sealed_words(model.sealed[name]) if name in model.seals else ""
+    handed = name in settings.codes
+    return PartyCard(name, health.reachable, health.seconds, weights, health.rows, health.error, sealed, handed)
 
 
 def act_of(entry: Mapping[str, Any]) -> Act:
@@ -186,6 +194,26 @@ def allowance(settings: GatewaySettings, limits: Limits, price: Price) -> str:
         sentences.append("The same question again gets the same answer, and is not counted.")
     sentences.append("Releases to all who ask are counted together. " + _end(limits))
     return " ".join(sentences)
+
+
+def sealed_words(told: Mapping[str, Any]) -> str:
+    """What can ever leave a sealed party, of one record."""
+    drawn = "" if told["epsilon"] is None else f", drawn once with epsilon {told['epsilon']:g}"
+    return f"one of {told['codes']} codes{drawn}: at most {told['leaked_bits']:.3g} bits of a record, ever"
+
+
+def sealed_sentence(model: CoordinatorModel) -> str:
+    """What the seals of the passive parties mean for those who ask, or nothing if there are none."""
+    if not model.seals:
+        return ""
+    if model.all_sealed:
+        return (
+            "All passive parties are sealed: however often and with whatever columns anybody asks, no more of a record "
+            "leaves its owner than its code. Limits of releases and variants are not needed for that; scores may be "
+            "released as they are."
+        )
+    others = [party for party in model.parties[1:] if party not in model.seals]
+    return f"{' and '.join(model.seals)} sealed; {' and '.join(others)} not: defense and limits protect the latter."
 
 
 def given(spent: Mapping[str, float], limits: Limits) -> str:

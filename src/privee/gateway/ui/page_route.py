@@ -10,8 +10,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
 
+from privee.durable.database import LedgerUnavailableError, clear_errors
 from privee.gateway.http.problems import DeniedError
-from privee.gateway.ledger.database import LedgerUnavailableError, clear_errors
 from privee.gateway.ui.rendering import page
 from privee.gateway.ui.sign_in import NotSignedInError, clear_cookie
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -15,7 +15,7 @@ EMBEDDING = 64
 HIDDEN = 128
 WIDE = 256
 LEFT_OUT = 0.2
-"""Share of what enters a wide top that is left out while it is trained."""
+"""Share of a wide top's hidden layer that is left out while it is trained."""
 
 Shape = tuple[int, ...]
 
@@ -75,12 +75,28 @@ def dense_top(parties: int, n_classes: int) -> nn.Module:
     return ConcatTop(nn.Sequential(nn.Linear(width, WIDE), nn.ReLU(), nn.Linear(WIDE, n_classes)))
 
 
-def wide_top(parties: int, n_classes: int) -> nn.Module:
-    """Two layers, 256 wide, for parties of which some send codes: what a code means depends on the other columns."""
-    width = EMBEDDING * parties
-    return ConcatTop(
-        nn.Sequential(Dropout(LEFT_OUT, "top"), nn.Linear(width, WIDE), nn.ReLU(), nn.Linear(WIDE, n_classes))
-    )
+class WideTop(nn.Module):
+    """Two layers for parties of which some send codes: what a code means depends on the other columns.
+
+    A code's vector is its part of the hidden layer already; embeddings go through a layer of their own first.
+    """
+
+    def __init__(self, parties: int, n_classes: int, sealed: Collection[int] = ()) -> None:
+        super().__init__()
+        self.width = HIDDEN
+        self.enter = nn.ModuleList(
+            nn.Identity() if place in sealed else nn.Linear(EMBEDDING, HIDDEN) for place in range(parties)
+        )
+        self.leave_out = Dropout(LEFT_OUT, "top")
+        self.leave = nn.Linear(HIDDEN, n_classes)
+
+    def forward(self, parts: Sequence[Tensor]) -> Tensor:
+        """Logits."""
+        hidden = self.enter[0](parts[0])
+        for enter, part in zip(list(self.enter)[1:], parts[1:], strict=True):
+            hidden = hidden + enter(part)
+        logits: Tensor = self.leave(self.leave_out(torch.relu(hidden)))
+        return logits
 
 
 def sum_top(parties: int, n_classes: int) -> nn.Module:
@@ -107,13 +123,21 @@ class Architecture(NamedTuple):
         bottom: a party's part, from the shape of its columns and the number of classes.
         top: what comes after, from the number of parties and that of classes.
         embedding: how many numbers a party hands over for a record; None for as many as there are classes.
-        sealed_top: what comes after where some parties are sealed.
+        wide: whether a top of two layers comes after where some parties are sealed; else it is the same.
     """
 
     bottom: Bottom
     top: Top
     embedding: int | None = EMBEDDING
-    sealed_top: Top | None = None
+    wide: bool = False
+
+    def sealed_top(self, parties: int, n_classes: int, sealed: Collection[int]) -> nn.Module:
+        """What comes after where the parties in these places send codes."""
+        return WideTop(parties, n_classes, sealed) if self.wide else self.top(parties, n_classes)
+
+    def code_width(self, n_classes: int) -> int:
+        """How many numbers stand for a code in such a top."""
+        return HIDDEN if self.wide else self.width(n_classes)
 
     def width(self, n_classes: int) -> int:
         """How many numbers a party hands over for a record."""
@@ -131,7 +155,7 @@ def register(*, top: Top, embedding: int | None = EMBEDDING) -> Callable[[Bottom
 
     def add(bottom: Bottom) -> Bottom:
         name = bottom.__module__.rpartition(".")[2].replace("_", "-")
-        MODELS.add(name, Architecture(bottom, top, embedding, wide_top if top is dense_top else top))
+        MODELS.add(name, Architecture(bottom, top, embedding, wide=top is dense_top))
         return bottom
 
     return add

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from privee.errors import PriveeError
 from privee.vfl.seal.settings import Seal
@@ -29,7 +28,7 @@ class CodeBook(nn.Module):
     def entered(self, codes: Tensor) -> Tensor:
         """Codes as numbers: one-hot, or signs."""
         if self.seal.signs is None:
-            return functional.one_hot(codes.long(), self.seal.codes).to(self.vectors.dtype)
+            return torch.eye(self.seal.codes, dtype=self.vectors.dtype)[codes.long()]
         bits = (codes.long()[:, None] >> torch.arange(self.seal.signs)) & 1
         return (2 * bits - 1).to(self.vectors.dtype)
 

@@ -1,7 +1,8 @@
 """Codes are drawn once: the draw of an entity is fixed by a secret that the party alone holds, and by its id.
 
-So a draw that is made again, after a crash or by a second server with the same secret, is the same draw. What was sent
-is kept all the same: a record that changes may have another code, and that would be a second one.
+The code that the encoder chose is in it too: one draw for two choices would show how they differ. So a draw that is
+made again, after a crash or by a second server with the same secret, is the same draw. What was sent is kept all the
+same: a record that changes may have another code, and that would be a second one.
 """
 
 from __future__ import annotations
@@ -43,10 +44,11 @@ class FixedDraws(Draws):
         return found.copy()
 
 
-def entity_words(secret: bytes, entities: Sequence[str]) -> NDArray[np.uint64]:
-    """One word per entity: a keyed hash of its id."""
+def entity_words(secret: bytes, entities: Sequence[str], chosen: Codes) -> NDArray[np.uint64]:
+    """One word per entity: a keyed hash of its choice and its id."""
     raw = b"".join(
-        hmac.digest(secret, _LABEL + entity.encode("utf-8", "surrogatepass"), "sha256")[:8] for entity in entities
+        hmac.digest(secret, _LABEL + bytes((code,)) + entity.encode("utf-8", "surrogatepass"), "sha256")[:8]
+        for entity, code in zip(entities, chosen.tolist(), strict=True)
     )
     return np.frombuffer(raw, dtype="<u8").astype(np.uint64)
 
@@ -55,7 +57,7 @@ def drawn(chosen: Codes, seal: Seal, secret: bytes, entities: Sequence[str]) -> 
     """What is sent for these entities, whose encoder chose these codes: for ever the same."""
     if seal.epsilon is None:
         return chosen
-    return released_codes(chosen, seal.codes, seal.epsilon, FixedDraws(entity_words(secret, entities)))
+    return released_codes(chosen, seal.codes, seal.epsilon, FixedDraws(entity_words(secret, entities, chosen)))
 
 
 def seal_identity(weights: str, seal: Seal, secret: bytes) -> str:

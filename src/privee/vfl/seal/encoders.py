@@ -1,13 +1,14 @@
 """A sealed party's part of the model: from its columns to a code, and how that is learned.
 
-While training, an encoder gives what it sends (codes) and what a gradient for them can be pushed back through: chances
-of the codes, as if these had been sent (straight-through). The chance of a code grows with what the top model makes of
-it; noise that fades away, and a pull towards using all codes, keep the choice open until the end.
+While training, an encoder gives the numbers that codes are chosen by, the codes, and a way to turn a gradient for the
+codes into one for the numbers: as if the chances of the codes had been sent (straight-through). The chance of a code
+grows with what the top model makes of it; noise that fades away, and a pull towards using all codes, keep the choice
+open until the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -27,11 +28,11 @@ HUSH = 4.0
 """How strongly codes are kept from telling a sensitive column: the weight of their mutual information."""
 
 
-class Learned(NamedTuple):
-    """A batch of codes, and what their gradient goes back through: rows times features, then the party's own loss."""
+class Sent(NamedTuple):
+    """The codes of a training batch, and what makes of a gradient for them one for the numbers behind them."""
 
-    surrogate: Tensor
     codes: Tensor
+    back: Callable[[Tensor], Tensor]
 
 
 class Encoder(nn.Module):
@@ -45,6 +46,10 @@ class Encoder(nn.Module):
         """The code of each row, as bytes; before the randomised response."""
         raise NotImplementedError
 
+    def send(self, numbers: Tensor, secrets: Sequence[Tensor]) -> Sent:
+        """What is sent of a training batch, whose numbers `forward` gave; secrets are sensitive columns, one-hot."""
+        raise NotImplementedError
+
 
 class JointEncoder(Encoder):
     """Learned with the task: a bottom, and a layer that says how likely each code is."""
@@ -52,25 +57,34 @@ class JointEncoder(Encoder):
     def __init__(self, bottom: nn.Module, width: int, seal: Seal, role: str) -> None:
         super().__init__(seal)
         self.bottom, self.head = bottom, nn.Linear(width, seal.codes)
-        self.steps = Steps(role)
+        self.steps = Steps(role, lambda uniform: uniform.log_().neg_().log_().neg_())
+        self.response = Steps(f"{role} response", lambda uniform: uniform)
+        self._keeps = seal.keeps
+
+    def forward(self, columns: Tensor) -> Tensor:
+        """Logits of the codes."""
+        logits: Tensor = self.head(self.bottom(columns))
+        return logits
 
     def choose(self, columns: Tensor) -> Tensor:
         """The likeliest code."""
-        logits: Tensor = self.head(self.bottom(columns))
-        return logits.argmax(dim=1).to(torch.uint8)
+        return self(columns).argmax(dim=1).to(torch.uint8)
 
-    def forward(self, columns: Tensor, secrets: Sequence[Tensor] = ()) -> Learned:
-        """A training batch; `secrets` are the sensitive columns of these rows, one-hot."""
-        logits, draws = self.head(self.bottom(columns)), self.steps.next()
-        uniform = torch.rand(logits.shape, generator=draws).clamp_(1e-9, 1 - 1e-7)
-        noisy = logits - EXPLORE * (1 - self.steps.done) * uniform.log_().neg_().log_()
+    @torch.no_grad()
+    def send(self, numbers: Tensor, secrets: Sequence[Tensor]) -> Sent:
+        """Codes of a training batch."""
+        fading = EXPLORE * (1 - self.steps.done)
+        noisy = torch.add(numbers, self.steps.next(*numbers.shape), alpha=fading)
         chances = functional.softmax(noisy, dim=1)
-        share = chances.mean(dim=0)
-        local = BALANCE * (share * (share + 1e-9).log()).sum()
+        pull = chances.mean(dim=0).add_(1e-9).log_().mul_(BALANCE / len(chances))
         for secret in secrets:
-            local = local + HUSH * mutual_information(secret, chances)
-        sent = responded(noisy.argmax(dim=1), self.seal, draws)
-        return Learned(torch.cat([(self.seal.keeps * chances).flatten(), local[None]]), sent.to(torch.uint8))
+            pull = pull + HUSH * told_by_batch(secret, chances)
+
+        def back(gradient: Tensor) -> Tensor:
+            wanted = torch.add(pull, gradient, alpha=self._keeps)
+            return chances * (wanted - (wanted * chances).sum(dim=1, keepdim=True))
+
+        return Sent(responded(noisy.argmax(dim=1), self.seal, self.response).to(torch.uint8), back)
 
 
 class SignEncoder(Encoder):
@@ -81,26 +95,28 @@ class SignEncoder(Encoder):
         bits = seal.signs or 1
         self.bottom, self.head = bottom, nn.Linear(width, bits)
         self.level = nn.BatchNorm1d(bits, affine=False)
-        self.steps = Steps(role)
+        self.response = Steps(f"{role} response", lambda uniform: uniform)
 
-    def _numbers(self, columns: Tensor) -> Tensor:
+    def forward(self, columns: Tensor) -> Tensor:
+        """The numbers whose signs count."""
         numbers: Tensor = self.level(self.head(self.bottom(columns)))
         return numbers
 
     def choose(self, columns: Tensor) -> Tensor:
         """The signs as one number."""
-        return _as_number(self._numbers(columns) > 0).to(torch.uint8)
+        return _as_number(self(columns) > 0).to(torch.uint8)
 
-    def forward(self, columns: Tensor, secrets: Sequence[Tensor] = ()) -> Learned:
-        """A training batch."""
-        numbers = self._numbers(columns)
-        local = torch.zeros(())
+    @torch.no_grad()
+    def send(self, numbers: Tensor, secrets: Sequence[Tensor]) -> Sent:
+        """Codes of a training batch."""
+        near, pull = (numbers.abs() < 1).to(numbers.dtype) * self.seal.keeps, torch.zeros_like(numbers)
         for secret in secrets:
-            for one in torch.sigmoid(4 * numbers).T:
-                local = local + HUSH * mutual_information(secret, torch.stack([one, 1 - one], dim=1))
-        sent = responded(_as_number(numbers > 0), self.seal, self.steps.next())
-        surrogate = self.seal.keeps * functional.hardtanh(numbers)
-        return Learned(torch.cat([surrogate.flatten(), local[None]]), sent.to(torch.uint8))
+            chances = torch.sigmoid(4 * numbers)
+            for k, one in enumerate(chances.T):
+                told = told_by_batch(secret, torch.stack([one, 1 - one], dim=1))
+                pull[:, k] += HUSH * 4 * one * (1 - one) * (told[:, 0] - told[:, 1])
+        sent = responded(_as_number(numbers > 0), self.seal, self.response)
+        return Sent(sent.to(torch.uint8), lambda gradient: near * gradient + pull)
 
 
 class OwnEncoder(Encoder):
@@ -140,19 +156,24 @@ def make_encoder(bottom: nn.Module, width: int, seal: Seal, role: str) -> Encode
     return (JointEncoder if seal.signs is None else SignEncoder)(bottom, width, seal, role)
 
 
-def mutual_information(secret: Tensor, chances: Tensor) -> Tensor:
-    """Between a column (one-hot) and codes (chances) over a batch, in nats."""
+def told_by_batch(secret: Tensor, chances: Tensor) -> Tensor:
+    """The gradient, at the chances of the codes, of what they tell of a column (one-hot): mutual information in nats.
+
+    With p(s, m) the share of records with value s and code m, that is the logarithm of p(s, m) / (p(s) p(m)), of each
+    record's own s, over the number of records: what p(m) changes by adds up to nothing.
+    """
     both = secret.T @ chances / len(secret)
     alone = both.sum(dim=1, keepdim=True) * both.sum(dim=0, keepdim=True)
-    return (both * ((both + 1e-9) / (alone + 1e-9)).log()).sum()
+    return secret @ ((both + 1e-9) / (alone + 1e-9)).log() / len(secret)
 
 
-def responded(codes: Tensor, seal: Seal, draws: torch.Generator) -> Tensor:
+def responded(codes: Tensor, seal: Seal, draws: Steps) -> Tensor:
     """Through the randomised response, as the top model must learn to expect it: training is not what it protects."""
     if seal.epsilon is None:
         return codes
-    others = torch.randint(seal.codes, codes.shape, generator=draws)
-    return torch.where(torch.rand(codes.shape, generator=draws) < seal.keeps, codes, others)
+    keep, other = draws.next(len(codes), 2).T
+    others = (other * seal.codes).to(codes.dtype).clamp_max_(seal.codes - 1)
+    return torch.where(keep < seal.keeps, codes, others)
 
 
 def _as_number(signs: Tensor) -> Tensor:

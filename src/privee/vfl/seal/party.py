@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -12,7 +13,7 @@ from torch import Tensor
 from privee.errors import PriveeError
 from privee.vfl.party import MOST_WAITING, PassiveParty
 from privee.vfl.seal.drawing import Codes, drawn, new_secret
-from privee.vfl.seal.encoders import Encoder, Learned, OwnEncoder
+from privee.vfl.seal.encoders import Encoder, OwnEncoder, Sent
 from privee.vfl.seal.own_codes import fit_own_codes
 from privee.vfl.seeds import derived
 
@@ -55,6 +56,7 @@ class SealedParty(PassiveParty):
         self.entities = known.entities or [str(row) for row in range(len(features))]
         self._secret = new_secret() if known.secret is None else known.secret
         self._sensitive = [list(places) for places in known.sensitive]
+        self._sent: deque[Sent] = deque()
         self._hot = [_one_hot(features.flatten(1)[:, places]) for places in self._sensitive]
         self._codes = None if known.sent is None else torch.from_numpy(known.sent.copy())
 
@@ -75,6 +77,11 @@ class SealedParty(PassiveParty):
             party=self.name,
         )
         self.seal_records()
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether the codes are drawn: from then on nothing else is sent."""
+        return self._codes is not None
 
     def seal_records(self) -> Codes:
         """Draw the code of every record; from now on nothing else is sent."""
@@ -99,19 +106,25 @@ class SealedParty(PassiveParty):
         self.learner.mode(train)
         if not ahead:
             self._waiting.clear()
+            self._sent.clear()
         elif len(self._waiting) >= MOST_WAITING:
             raise PriveeError(f"party {self.name} has {MOST_WAITING} batches that wait for their gradients already")
-        batch, secrets = self._features[rows], [hot[rows] for hot in self._hot]
-        made, copies = (
-            self.learner.run_on_copies(batch, secrets) if ahead else (self.learner.model(batch, secrets), None)
-        )
-        learned = Learned(*made)
-        self._waiting.append((learned.surrogate, copies))
-        return learned.codes
+        batch = self._features[rows]
+        numbers, copies = self.learner.run_on_copies(batch) if ahead else (self.learner.model(batch), None)
+        sent = self.encoder.send(numbers.detach(), [hot[rows] for hot in self._hot])
+        self._waiting.append((numbers, copies))
+        self._sent.append(sent)
+        return sent.codes
 
     def _learn(self, gradient: Tensor) -> None:
-        """Beside the gradient at the codes there is that of the party's own loss, which is 1."""
-        super()._learn(torch.cat([gradient.flatten(), torch.ones(1, dtype=gradient.dtype)]))
+        """The gradient is for codes; what is learned from are the numbers behind them."""
+        if isinstance(self.encoder, OwnEncoder):
+            raise PriveeError(f"the codes of {self.name} are its own; it takes no gradient")
+        if self._codes is not None:
+            raise PriveeError(f"the codes of {self.name} are drawn, its training is over; it takes no gradient")
+        if not self._sent:
+            raise PriveeError(f"party {self.name} was sent a gradient but has no batch to learn from")
+        super()._learn(self._sent.popleft().back(gradient))
 
     def _drawn(self, rows: Tensor) -> Codes:
         self.learner.mode(train=False)

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from privee.errors import SettingError
+from privee.theory import leaked_bits
 
 MOST_CODES = 256
 """A code is a byte."""
+USUAL_CODES = 8
 LEARN = ("joint", "own")
 
 
@@ -33,7 +35,7 @@ class Seal:
         3.0
     """
 
-    codes: int = 8
+    codes: int = USUAL_CODES
     epsilon: float | None = None
     learn: str = "joint"
     signs: int | None = None
@@ -64,6 +66,11 @@ class Seal:
         odds = math.exp(min(self.epsilon, 700.0))
         return (odds - 1) / (odds + self.codes - 1)
 
+    def is_as_tight_as(self, other: Seal) -> bool:
+        """Whether no more can leave by this one, in training as afterwards, than by the other."""
+        bounded = other.epsilon is None or (self.epsilon is not None and self.epsilon <= other.epsilon)
+        return self.codes <= other.codes and bounded and (other.learn == "joint" or self.learn == "own")
+
     @property
     def spec(self) -> str:
         """As it is written on the command line."""
@@ -85,6 +92,18 @@ class Seal:
             raise SettingError("these are not the settings of a seal") from None
 
 
+def told_by(seal: Seal) -> dict[str, Any]:
+    """What can ever leave a party with this seal, of one record, ready for JSON."""
+    return {
+        "seal": seal.spec,
+        "codes": seal.codes,
+        "epsilon": seal.epsilon,
+        "bits": seal.bits,
+        "leaked_bits": leaked_bits(seal.codes, seal.epsilon),
+        "learn": seal.learn,
+    }
+
+
 def parse_seal(text: str) -> Seal:
     """`codes=8`, `codes=8,epsilon=4,learn=own` or `signs=8`."""
     given: dict[str, Any] = {}
@@ -101,16 +120,32 @@ def parse_seal(text: str) -> Seal:
 def parse_seals(texts: Sequence[str], passive: Sequence[str], sensitive: Iterable[str] = ()) -> dict[str, Seal]:
     """Each passive party's seal: `SPEC` is for all of them, `PARTY:SPEC` for one."""
     seals: dict[str, Seal] = {}
-    for text in texts:
-        party, colon, spec = text.partition(":")
-        if colon and party not in passive:
+    for text in (text for text in texts if ":" not in text):
+        if seals:
+            raise SettingError("--seal is given twice for all parties; PARTY:codes=8 seals one")
+        seals = dict.fromkeys(passive, parse_seal(text))
+    named: set[str] = set()
+    for party, _, spec in (text.partition(":") for text in texts if ":" in text):
+        if party not in passive:
             raise SettingError(f"--seal names {party!r}; the passive parties are {', '.join(passive)}")
-        for name in (party,) if colon else passive:
-            if name in seals and colon:
-                raise SettingError(f"--seal is given twice for {name}")
-            seals[name] = parse_seal(spec if colon else text)
+        if party in named:
+            raise SettingError(f"--seal is given twice for {party}")
+        named.add(party)
+        seals[party] = parse_seal(spec)
+    return with_sensitive(seals, sensitive)
+
+
+def with_sensitive(seals: Mapping[str, Seal], sensitive: Iterable[str]) -> dict[str, Seal]:
+    """The same, each with the sensitive columns that may be its party's."""
     wanted = tuple(sensitive)
     return {name: dataclasses.replace(seal, sensitive=_own(wanted, name)) for name, seal in seals.items()}
+
+
+def seal_from_options(codes: int | None, epsilon: float | None, learn: str, signs: int | None) -> Seal:
+    """A seal as options give it."""
+    if codes is not None and signs is not None:
+        raise SettingError("a seal has codes or signs, not both")
+    return Seal(codes=USUAL_CODES if codes is None else codes, epsilon=epsilon, learn=learn, signs=signs)
 
 
 def _own(sensitive: Sequence[str], party: str) -> tuple[str, ...]:

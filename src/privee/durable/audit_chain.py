@@ -19,14 +19,16 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import exc
 
+from privee.durable.database import clear_errors
+from privee.durable.tables import audit_log, tally
 from privee.errors import PriveeError
-from privee.gateway.ledger.database import clear_errors
-from privee.gateway.ledger.schema import audit_log, tally
 
 ACTOR, ACT, SUBJECT, REASON = 128, 64, 128, 1000  # longest texts
 START = bytes(32)  # what stands before the first entry
+_TAMPERED = "the audit log was tampered with: privee ledger verify (of a party: privee party verify) tells more"
 _PURPOSE = b"privee audit chain 1\n"
-_LOCK = 0x70726976656561  # PostgreSQL: the number of the lock that appenders queue for
+# PostgreSQL: appenders queue for this lock, and read the newest entry only once nobody else appends.
+_TURN = f"SELECT pg_advisory_xact_lock({0x70726976656561})"
 _TYPES = (int, int, str, str, str, str, str, bytes, bytes)
 
 
@@ -114,20 +116,35 @@ def append(
     details: Mapping[str, Any],
 ) -> None:
     """Add an entry in the caller's transaction, best as its last statement: other appenders wait until it ends."""
-    texts = (
-        check_text(actor, "actor", ACTOR),
-        check_text(act, "act", ACT),
-        check_text(subject, "subject", SUBJECT),
-        check_text(reason, "reason", REASON, empty=True),
-        json.dumps(dict(details), sort_keys=True, separators=(",", ":"), allow_nan=False),
-    )
-    _wait_for_turn(connection)
-    seq, previous = _newest(connection)
-    row = (seq + 1, int(at), *texts, previous)
-    entry = Entry(*row, hash=_hash(chain_key, row))
+    texts = _texts(actor, act, subject, reason, details)
+    if connection.dialect.name == "postgresql":  # SQLite has one writer at a time anyhow
+        connection.execute(sa.text(_TURN))
+    entry = _next(chain_key, entries(connection, last=1), at, texts)
     connection.execute(sa.insert(audit_log).values(entry._asdict()))
     if connection.dialect.name == "sqlite":
         connection.execute(sa.update(tally).values(commits=tally.c.commits + 1))
+
+
+def append_by(
+    cursor: Any,
+    mark: str,
+    chain_key: bytes,
+    *,
+    at: int,
+    actor: str,
+    act: str,
+    subject: str,
+    reason: str,
+    details: Mapping[str, Any],
+) -> None:
+    """The same with a driver's cursor, which marks parameters so; whoever calls it counts the commit."""
+    texts = _texts(actor, act, subject, reason, details)
+    if mark != "?":
+        cursor.execute(_TURN)
+    cursor.execute(f"{_SELECT} DESC LIMIT 1")
+    entry = _next(chain_key, [Entry(*row) for row in cursor.fetchall()], at, texts)
+    marks = ", ".join([mark] * len(entry))
+    cursor.execute(f"INSERT INTO audit_log ({_COLUMNS}) VALUES ({marks})", list(entry))  # noqa: S608 - constants alone
 
 
 def verify(connection: sa.Connection, chain_key: bytes, *, expect: tuple[int, str] | None = None) -> Verification:
@@ -167,16 +184,26 @@ def check_text(text: str, what: str, longest: int, *, empty: bool = False) -> st
     return text
 
 
-def _wait_for_turn(connection: sa.Connection) -> None:
-    """SQLite has one writer at a time anyhow. PostgreSQL reads the newest entry only once nobody else appends."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+def _texts(actor: str, act: str, subject: str, reason: str, details: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        check_text(actor, "actor", ACTOR),
+        check_text(act, "act", ACT),
+        check_text(subject, "subject", SUBJECT),
+        check_text(reason, "reason", REASON, empty=True),
+        json.dumps(dict(details), sort_keys=True, separators=(",", ":"), allow_nan=False),
+    )
 
 
-def _newest(connection: sa.Connection) -> tuple[int, bytes]:
-    for row in entries(connection, last=1):
+def _next(chain_key: bytes, newest: Sequence[Entry], at: int, texts: tuple[str, ...]) -> Entry:
+    seq, previous = _end(newest)
+    row: tuple[Any, ...] = (seq + 1, int(at), *texts, previous)
+    return Entry._make((*row, _hash(chain_key, row)))
+
+
+def _end(newest: Sequence[Entry]) -> tuple[int, bytes]:
+    for row in newest:
         if tuple(map(type, row)) != _TYPES or not 0 < row.seq < 2**62:
-            raise PriveeError("the audit log was tampered with: privee ledger verify tells more")
+            raise PriveeError(_TAMPERED)
         return row.seq, row.hash
     return 0, START
 

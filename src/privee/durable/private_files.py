@@ -12,8 +12,8 @@ from sqlalchemy import exc
 
 from privee.atomic import whole_file
 from privee.defenses.secret_keys import new_key
+from privee.durable.database import DAMAGED, LedgerUnavailableError, connect, unavailable
 from privee.errors import PriveeError
-from privee.gateway.ledger.database import DAMAGED, LedgerUnavailableError, connect, unavailable
 
 
 def make_private(engine: sa.Engine) -> None:
@@ -86,16 +86,14 @@ class SameFile:
                 found = None
             if found is None or (found.st_dev, found.st_ino) != first:
                 name = os.path.basename(path)
-                raise LedgerUnavailableError(
-                    f"the ledger's file {name} was removed or replaced: start the gateway anew"
-                )
+                raise LedgerUnavailableError(f"the ledger's file {name} was removed or replaced: start its server anew")
             if path is self._wal:
                 self._check_size(found.st_size)
 
     def _check_size(self, size: int) -> None:
         """It only grows, unless somebody had all of it copied into the database. A new connection sees what is left."""
         if size < self._longest:
-            engine = connect(self._engine.url.render_as_string(hide_password=False))
+            engine = connect(self._engine.url)
             try:
                 with engine.execution_options(reads=True).connect() as connection:
                     left = connection.exec_driver_sql("SELECT commits FROM tally").scalar() or 0
@@ -105,7 +103,7 @@ class SameFile:
                 engine.dispose()
             if left < self.committed:
                 raise LedgerUnavailableError(
-                    "the ledger's -wal file was cut, and counts with it: start the gateway anew"
+                    "the ledger's -wal file was cut, and counts with it: start its server anew"
                 )
         self._longest = size
 

@@ -1,4 +1,4 @@
-"""Connections to the ledger's database: SQLite by default, PostgreSQL for several gateways.
+"""Connections to a ledger's database: SQLite by default, PostgreSQL for several servers.
 
 What a database says when it cannot work becomes one line for people.
 """
@@ -6,10 +6,10 @@ What a database says when it cannot work becomes one line for people.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import event, exc, make_url
@@ -18,11 +18,15 @@ from privee.errors import PriveeError, UnavailableError
 
 BUSY_SECONDS = 10.0
 POOL = 12
+CHUNK = 500
 OLDEST_SQLITE = (3, 35)  # the first with RETURNING
 _ROOM = ("cache_size=-32768", "wal_autocheckpoint=4000")  # 32 and 16 MiB, for batches that touch many entities
 
 
-def connect(url: str) -> sa.Engine:
+Row = TypeVar("Row")
+
+
+def connect(url: str | sa.URL) -> sa.Engine:
     """An engine with safe settings; nothing is opened yet."""
     try:
         parsed = make_url(url)
@@ -45,7 +49,7 @@ def is_sqlite(engine: sa.Engine) -> bool:
 
 def _sqlite(url: sa.URL) -> sa.Engine:
     if not url.database or url.database == ":memory:" or url.query:
-        raise PriveeError("the ledger must outlive the gateway: give a plain file, such as sqlite:///ledger.db")
+        raise PriveeError("the ledger must outlive its server: give a plain file, such as sqlite:///ledger.db")
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         raise PriveeError(f"this Python has SQLite {sqlite3.sqlite_version}, and the ledger needs 3.35 or newer")
     file = Path(url.database)
@@ -107,7 +111,7 @@ DAMAGED = (
 _SQLITE = {
     "SQLITE_FULL": f"the ledger's disk is full: make room, {_UNTIL}",
     "SQLITE_IOERR": f"the ledger's disk is full or failed: check it, {_UNTIL}",
-    "SQLITE_BUSY": "another process keeps the ledger locked: end it, or use PostgreSQL for several gateways",
+    "SQLITE_BUSY": "another process keeps the ledger locked: end it, or use PostgreSQL for several servers",
     "SQLITE_READONLY": "the ledger's file or folder cannot be written: change its permissions",
     "SQLITE_CANTOPEN": "the ledger's file cannot be opened: check its folder and permissions",
     "SQLITE_CORRUPT": DAMAGED,
@@ -136,6 +140,12 @@ def unavailable(error: BaseException) -> PriveeError:
     if words is None and (name or state):
         words = f"the ledger's database failed with {name or state}: check it, {_UNTIL}"
     return LedgerUnavailableError(words or _AWAY)
+
+
+def chunks(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """Few enough for one statement; databases bound the number of parameters."""
+    for start in range(0, len(rows), CHUNK):
+        yield rows[start : start + CHUNK]
 
 
 @contextmanager

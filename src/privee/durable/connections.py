@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy import exc
 
-from privee.gateway.ledger import database as settings
-from privee.gateway.ledger.database import LedgerUnavailableError, unavailable
-from privee.gateway.ledger.private_files import SameFile
+from privee.durable import database as settings
+from privee.durable.database import LedgerUnavailableError, unavailable
+from privee.durable.private_files import SameFile
 
 WRITERS, READERS = 4, 4
 TRIES = 6

@@ -1,4 +1,4 @@
-"""A mark beside the SQLite file: how much was committed, kept apart, so that a database that forgot some of it shows.
+"""A mark beside a SQLite file: how much was committed, kept apart, so that a database that forgot some of it shows.
 
 A removed `-wal` file and an old backup both leave a sound database with lower counts. The mark is written after each
 commit and before the release leaves, so it is never ahead of what was committed; without the ledger's key it cannot be
@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from privee.gateway.ledger.database import LedgerUnavailableError
-from privee.gateway.ledger.private_files import path_of
-from privee.gateway.ledger.schema import tally
+from privee.durable.database import LedgerUnavailableError
+from privee.durable.private_files import path_of
+from privee.durable.tables import tally
 
 _TITLE = "privee ledger mark 1"
 _LONGEST = 256
-_COUNT = "UPDATE tally SET commits = commits + 1, charged = charged + ? RETURNING commits, charged"
-_WAY_OUT = "or take the loss with privee ledger accept-loss"
+_COUNT = "UPDATE tally SET commits = commits + 1, charged = charged + {} RETURNING commits, charged"
+_WAY_OUT = "or take the loss with privee ledger accept-loss (of a party: privee party accept-loss)"
 MISSING = (
     "the ledger's mark (the file that ends in -mark, beside the database) is missing or not its own, so lost counts "
     f"would not show: put it back, {_WAY_OUT}"
@@ -51,20 +51,20 @@ class Tally(NamedTuple):
 class Mark:
     """The open file, made if it is not there; safe to use from several threads and processes. A context closes it."""
 
-    def __init__(self, engine: sa.Engine, key: bytes) -> None:
-        self.path, self._key = path_for(engine), key
+    def __init__(self, path: Path, key: bytes, *, owner: Path) -> None:
+        self.path, self._key = path, key
         self._known, self._lock = (b"", Tally(0, 0, 0)), threading.Lock()
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise LedgerUnavailableError(f"cannot open {self.path.name}: {error.strerror}") from None
         with contextlib.suppress(OSError):  # made by root, it still belongs to whom the database does
-            owner = path_of(engine).stat()
-            os.fchown(self._file, owner.st_uid, owner.st_gid)
+            whose = owner.stat()
+            os.fchown(self._file, whose.st_uid, whose.st_gid)
 
     def count(self, cursor: Any, charged: int, now: int) -> Tally:
         """In a transaction that charges: one commit more. Refuses a database that forgot some of them meanwhile."""
-        cursor.execute(_COUNT, [charged])
+        cursor.execute(_COUNT.format(int(charged)))
         ((commits, total),) = cursor.fetchall()
         words = Tally(commits - 1, total - charged, now).lost(self._read())
         if words:
@@ -112,18 +112,18 @@ def path_for(engine: sa.Engine) -> Path:
     return path.with_name(f"{path.name}-mark")
 
 
-def read_mark(engine: sa.Engine, key: bytes) -> Tally | None:
+def read_mark(path: Path, key: bytes) -> Tally | None:
     """What was kept; None if there is no mark, or one that was just made.
 
     Raises:
         LedgerUnavailableError: it was not written with this key.
     """
     try:
-        content = path_for(engine).read_bytes()[:_LONGEST]
+        content = path.read_bytes()[:_LONGEST]
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise LedgerUnavailableError(f"cannot read {path_for(engine).name}: {error.strerror}") from None
+        raise LedgerUnavailableError(f"cannot read {path.name}: {error.strerror}") from None
     return _parsed(content, key) if content else None
 
 

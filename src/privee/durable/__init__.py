@@ -1,0 +1,1 @@
+"""What the gateway's ledger and a party's stand on: durable writes, lost counts that show, a log that holds."""

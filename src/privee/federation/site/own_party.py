@@ -1,0 +1,90 @@
+"""A site's party: its part of the model around its own columns, and what it keeps of its seal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from privee.errors import PriveeError
+from privee.federation.settings import JobSettings, SiteSettings
+from privee.federation.site.own_columns import SiteData
+from privee.vfl.joint_model import make_bottom
+from privee.vfl.party import ActiveParty, PassiveParty
+from privee.vfl.seal import Seal, parse_seal
+from privee.vfl.seal.drawing import kept_secret
+from privee.vfl.seal.encoders import Encoder, OwnEncoder
+from privee.vfl.seal.party import SealedParty, SealedRecords
+from privee.vfl.seal.records import CODES, put_sent_codes, sensitive_places, write_codes
+from privee.vfl.seal.steps import start_steps
+from privee.vfl.training import TrainingSettings, split_validation, total_steps
+
+
+def make_party(name: str, job: JobSettings, data: SiteData, n_classes: int, folder: Path) -> PassiveParty:
+    """The party before its first step, with the same weights as in one process.
+
+    Args:
+        name: its own.
+        job: what was agreed on.
+        data: its own columns.
+        n_classes: of the joint model.
+        folder: where it keeps its part of the run, and the secret of its seal.
+    """
+    seal = job.seals.get(name)
+    model = make_bottom(job.model, name, data.columns.shape[1:], n_classes, job.training.seed, seal)
+    columns = torch.from_numpy(np.array(data.columns, dtype=np.float32))
+    if seal is not None and isinstance(model, Encoder):
+        places = sensitive_places(data.described, name, seal.sensitive)
+        records = SealedRecords(secret=kept_secret(folder), entities=data.ids, sensitive=places)
+        return SealedParty(name, columns, model, records=records)
+    if data.labels is None:
+        return PassiveParty(name, columns, model)
+    return ActiveParty(name, columns, model, torch.as_tensor(data.labels, dtype=torch.int64))
+
+
+def prepare(party: PassiveParty, data: SiteData, training: TrainingSettings, folder: Path) -> None:
+    """What comes before the first step.
+
+    Codes of a party's own columns are drawn here, and written before any of them is sent; those that an earlier attempt
+    wrote are sent again.
+    """
+    rows = torch.from_numpy(data.train)
+    party.prepare(rows, scaling=training.scaling, class_weights=training.class_weights, seed=training.seed)
+    party.learner.start(training.rate(0), training.decay(len(rows)))
+    start_steps(party.learner.model, training.seed, total_steps(len(split_validation(rows, training)[0]), training))
+    if not isinstance(party, SealedParty):
+        return
+    if (folder / CODES).is_file():
+        put_sent_codes(party, folder)
+    elif isinstance(party.encoder, OwnEncoder):
+        keep_codes(party, folder)
+
+
+def keep_codes(party: PassiveParty, folder: Path) -> None:
+    """The training is over: draw the code of every record, once, and keep it."""
+    if not isinstance(party, SealedParty):
+        raise PriveeError("this site is not sealed in this job")
+    codes = party.seal_records()
+    if not (folder / CODES).is_file():
+        write_codes(folder, party.entities, codes)
+
+
+def check_training(rows: Tensor, data: SiteData) -> None:
+    """Other records than those of the training have one code in all their life, so none before codes are drawn."""
+    if not data.trained_on[rows.numpy()].all():
+        raise PriveeError("until its codes are drawn, a sealed site answers for the records of the training alone")
+
+
+def check_seal(name: str, job: JobSettings, settings: SiteSettings) -> None:
+    """Refuse a job that lets more leave this site than the site itself allows."""
+    if settings.seal is None:
+        return
+    wanted, found = parse_seal(settings.seal), job.seals.get(name)
+    if found is None or not found.is_as_tight_as(wanted):
+        raise PriveeError(f"this site takes part sealed with {wanted.spec} or tighter; the job has {_said(found)}")
+
+
+def _said(seal: Seal | None) -> str:
+    return "no seal for it" if seal is None else seal.spec

@@ -1,0 +1,148 @@
+"""A sealed party's column of codes, handed over once: predictions then need no server of the party's.
+
+The file has no ids: eight bytes of a keyed hash stand for each, and one byte for its code. The key is a file of its own
+(`codes.parquet.key`), for those who answer questions alone: whoever has both can try ids, whoever has the codes cannot.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as arrow_parquet
+from numpy.typing import NDArray
+
+from privee.atomic import refuse_existing, whole_file
+from privee.errors import PriveeError
+
+FORMAT = "privee-codes-1"
+KEY_BYTES = 32
+BLOCK = 1 << 20
+
+Codes = NDArray[np.uint8]
+Keys = NDArray[np.uint64]
+
+
+class ColumnAbout(NamedTuple):
+    """What the file says of itself."""
+
+    party: str
+    seal: str
+    weights: str
+    codes: int
+    epsilon: float | None
+
+
+def key_file(path: Path) -> Path:
+    """Where the key of a column of codes is."""
+    return path.with_name(f"{path.name}.key")
+
+
+def hashed(key: bytes, entities: Sequence[str]) -> Keys:
+    """Eight bytes of a keyed hash of each id."""
+    whole = hmac.new(key, digestmod=hashlib.sha256)
+    raw = bytearray()
+    for entity in entities:
+        one = whole.copy()  # the key is taken in once
+        one.update(entity.encode("utf-8", "surrogatepass"))
+        raw += one.digest()[:8]
+    return np.frombuffer(bytes(raw), dtype="<u8").astype(np.uint64)
+
+
+def write_code_column(
+    path: Path, about: ColumnAbout, entities: Sequence[str], codes: Codes, *, force: bool = False
+) -> None:
+    """Write codes and key, for their owner's eyes alone, whole or not at all.
+
+    Of two ids with the same hash, one in millions of millions of columns, a new key is the cure.
+    """
+    refuse_existing(path, force)
+    while True:
+        key = secrets.token_bytes(KEY_BYTES)
+        keys = hashed(key, entities)
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        if not (keys[1:] == keys[:-1]).any():
+            break
+    noted = {"format": FORMAT, "key": _check_of(key), **{k: str(v) for k, v in about._asdict().items()}}
+    schema = pa.schema([("entity", pa.uint64()), ("code", pa.uint8())], metadata=noted)
+    with whole_file(key_file(path), force=True, private=True) as partial:
+        partial.write_bytes(key)
+    with whole_file(path, force=force, private=True) as partial:
+        table = pa.table([pa.array(keys), pa.array(codes[order])], schema=schema)
+        arrow_parquet.write_table(table, partial, compression="none", row_group_size=BLOCK)
+
+
+class CodeColumn:
+    """A column of codes in memory: nine bytes an entity."""
+
+    def __init__(self, about: ColumnAbout, key: bytes, keys: Keys, codes: Codes) -> None:
+        self.about, self._key, self._keys, self._codes = about, key, keys, codes
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @classmethod
+    def read(cls, path: Path) -> CodeColumn:
+        """From a file, with its key beside it."""
+        try:
+            file = arrow_parquet.ParquetFile(path)
+            noted = {k.decode(): v.decode() for k, v in (file.schema_arrow.metadata or {}).items()}
+            about = _about(noted)
+            keys = np.empty(file.metadata.num_rows, dtype=np.uint64)
+            codes = np.empty(file.metadata.num_rows, dtype=np.uint8)
+            place = 0
+            for batch in file.iter_batches(BLOCK, columns=["entity", "code"]):
+                keys[place : place + len(batch)] = batch.column("entity").to_numpy()
+                codes[place : place + len(batch)] = batch.column("code").to_numpy()
+                place += len(batch)
+        except FileNotFoundError:
+            raise PriveeError(f"{path} is missing") from None
+        except (pa.ArrowException, KeyError, ValueError, OSError):
+            raise PriveeError(f"{path} is no column of codes: `privee party export-codes` writes one") from None
+        if (keys[1:] <= keys[:-1]).any() or (len(codes) and int(codes.max()) >= about.codes):
+            raise PriveeError(f"{path} is damaged: its entities are not in order, or a code is none of its seal")
+        return cls(about, _read_key(path, noted), keys, codes)
+
+    def find(self, entities: Sequence[str]) -> tuple[Codes, NDArray[np.bool_]]:
+        """Codes of these entities, 0 where there is none, and which have none."""
+        wanted = hashed(self._key, entities)
+        places = np.searchsorted(self._keys, wanted)
+        places[places == len(self._keys)] = 0
+        unknown = self._keys[places] != wanted if len(self._keys) else np.ones(len(wanted), dtype=bool)
+        codes = np.where(unknown, 0, self._codes[places] if len(self._keys) else 0).astype(np.uint8)
+        return codes, unknown
+
+
+def _about(noted: dict[str, str]) -> ColumnAbout:
+    if noted.get("format") != FORMAT:
+        raise ValueError
+    codes, epsilon = int(noted["codes"]), None if noted["epsilon"] == "None" else float(noted["epsilon"])
+    if not 2 <= codes <= 256 or len(noted["seal"]) != 64:
+        raise ValueError
+    return ColumnAbout(noted["party"], noted["seal"], noted["weights"], codes, epsilon)
+
+
+def _read_key(path: Path, noted: dict[str, str]) -> bytes:
+    beside = key_file(path)
+    try:
+        key = beside.read_bytes()
+        mode = os.stat(beside).st_mode
+    except OSError:
+        raise PriveeError(f"{beside} is missing, or cannot be read: it is the key of {path.name}") from None
+    if mode & 0o077:
+        raise PriveeError(f"{beside} can be read by others: chmod 600 {beside.name}")
+    if len(key) != KEY_BYTES or not hmac.compare_digest(_check_of(key), noted.get("key", "")):
+        raise PriveeError(f"{beside} is not the key of {path.name}")
+    return key
+
+
+def _check_of(key: bytes) -> str:
+    return hmac.digest(key, b"privee code column v1", "sha256").hex()
