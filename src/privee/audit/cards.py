@@ -66,6 +66,7 @@ def _card(
     accuracies = [h.accuracy for h in moved if h.accuracy is not None]
     mean_grade = grade_of(normalised)
     grade = columns[0].grade if columns else mean_grade
+    asked = tuple(_asked_again(subject, tried))
     return Card(
         subject=subject.name,
         defense=spec,
@@ -94,8 +95,8 @@ def _card(
         order_between=next((h.order_between for h in moved if h.order_between is not None), None),
         seconds_per_record=sum(h.seconds for h in moved) / max(1, sum(h.rows for h in moved)),
         released_records=sum(h.rows for h in moved),
-        asked_again=tuple(_asked_again(subject, tried)),
-        without_end=_without_end(subject, tried),
+        asked_again=asked,
+        without_end=_without_end(subject, tried, asked[-1].columns if asked else columns),
     )
 
 
@@ -120,12 +121,13 @@ def _asked_again(subject: SubjectInfo, tried: Sequence[Finding]) -> Iterator[Ask
         )
 
 
-def _without_end(subject: SubjectInfo, tried: Sequence[Finding]) -> WithoutEnd | None:
-    """By the code itself; who has it may ask as well, so all other attacks count too."""
+def _without_end(subject: SubjectInfo, tried: Sequence[Finding], asked: Sequence[ColumnExposure]) -> WithoutEnd | None:
+    """By the code itself, or by what other attacks were told if that is worse: who has the code may ask as well."""
     given = [finding for finding in tried if finding.without_end and finding.guess_normalised is not None]
     if not given:
         return None
-    columns = judge(subject.columns, _attempts(tried))
+    by_code = judge(subject.columns, _attempts(given))
+    columns = min((by_code, tuple(asked)), key=_worst_grade)  # of equals, by the code
     best = min(given, key=lambda finding: finding.guess_normalised or 0.0)
     left = best.guess_normalised or 0.0
     grade = columns[0].grade if columns else grade_of(left)
@@ -138,6 +140,11 @@ def _without_end(subject: SubjectInfo, tried: Sequence[Finding]) -> WithoutEnd |
         proven=sealed_words.proven(subject.sealed),
         not_covered=sealed_words.not_covered(subject.sealed),
     )
+
+
+def _worst_grade(columns: Sequence[ColumnExposure]) -> int:
+    """0 for the worst grade there is, more for better ones and for none."""
+    return min((list(GRADES).index(column.grade) for column in columns), default=len(GRADES))
 
 
 def _asked_verdict(questions: int, grade: str, worst: ColumnExposure | None, left: float) -> str:

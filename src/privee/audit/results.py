@@ -212,7 +212,7 @@ class WithoutEnd:
     """What is told to somebody who may ask without end, of a model whose private columns are all sealed.
 
     Attributes:
-        grade: that of the worst column, by the code itself and by every other attack.
+        grade: that of the worst column by the code itself, or by another attack if that were worse.
         verdict: the same in plain words.
         guess_normalised: of the best guess's error, the share that the code leaves; a mean over columns.
         columns: what is told about each column, the worst one first.
