@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 from privee.attacks import attack as make_attack
 from privee.attacks.boosted_trees import by_probability, codes_of, learn_by_trees
-from privee.attacks.column_learning import MOST_COLUMNS, _told_best
+from privee.attacks.column_learning import MOST_COLUMNS, told_best
 from privee.attacks.logistic_regression import learn_linearly
 from privee.audit.task import simulated
 from privee.data.columns import SourceColumn
@@ -88,7 +88,7 @@ def test_of_many_columns_sensitive_ones_are_always_learned():
     told = outputs.copy()
     told[:, 5:] = outputs[:, 5:].mean(axis=0)
     told[:, 39] = 1 - outputs[:, 39]
-    chosen = [column.name for column in _told_best(columns, outputs, told)]
+    chosen = [column.name for column in told_best(columns, outputs, told)]
     assert len(chosen) == MOST_COLUMNS
     assert chosen[0] == "39"
     assert set(chosen[1:6]) == {"0", "1", "2", "3", "4"}

@@ -39,6 +39,7 @@ def test_json_holds_needs_settings_and_source():
         "auxiliary": False,
         "queries": 2,
         "oracle": False,
+        "codes": False,
     }
     assert found["repeated-query"]["settings"] == {"inner": None, "estimator": "likelihood"}
     assert found["grna-generator"]["settings"]["hidden"] == [600, 200, 100]

@@ -19,6 +19,7 @@ from privee.attacks.logistic_regression import LogisticRegression
 from privee.attacks.prior_informed import PriorInformed
 from privee.attacks.registry import attack, known_attacks, paper_attack, register
 from privee.attacks.repeated_query import RepeatedQuery
+from privee.attacks.sealed_code import SealedCode
 from privee.attacks.view import AttackerView, Auxiliary
 from privee.attacks.watch import Watch
 from privee.attacks.white_box import WhiteBox, white_box_of
@@ -39,6 +40,7 @@ __all__ = [
     "PriorInformed",
     "Reconstruction",
     "RepeatedQuery",
+    "SealedCode",
     "Watch",
     "WhiteBox",
     "attack",

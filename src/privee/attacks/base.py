@@ -26,6 +26,7 @@ class Needs:
     auxiliary: bool = False
     queries: int = 1
     oracle: bool = False
+    codes: bool = False
 
     def words(self) -> tuple[str, ...]:
         """For people; empty where releases, own columns and the model's scores are enough."""
@@ -35,6 +36,7 @@ class Needs:
             "auxiliary rows": self.auxiliary,
             f"{self.queries} queries per record": self.queries > 1,
             "own columns of its choice": self.oracle,
+            "a sealed party": self.codes,
         }
         return tuple(words for words, needed in wanted.items() if needed)
 
@@ -79,12 +81,12 @@ class Attack(ABC):
         if self.needs.auxiliary and view.auxiliary is None:
             return "needs auxiliary rows"
         if self.needs.gradients and not view.model.differentiable:
-            return "the model is not differentiable"
+            return "the model is not differentiable" if all(view.model.held) else "no gradient passes a sealed code"
         if self.needs.oracle and view.oracle is None:
             return "needs to ask with own columns of its choice"
         if len(view.releases) < self.needs.queries:
             return f"needs {self.needs.queries} queries per record"
-        return None
+        return _why_no_codes(view) if self.needs.codes else None
 
     def run(self, view: AttackerView, *, seed: int = 0, watch: Watch | None = None) -> Reconstruction:
         """Attack; the same seed gives the same reconstruction, also if `watch` resumes an interrupted run."""
@@ -109,6 +111,16 @@ class Attack(ABC):
         """The settings as plain values; `attack(**settings)` gives the attack back."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
         return {"name": self.name} | {key: v.settings() if isinstance(v, Attack) else v for key, v in values.items()}
+
+
+NOT_SEALED = "no party is sealed"
+
+
+def _why_no_codes(view: AttackerView) -> str | None:
+    """A code is all that can be told only of columns that reach the scores through it."""
+    if view.codes is None or all(view.model.held):
+        return NOT_SEALED
+    return "not all private columns are a sealed party's" if view.model.unsealed_unknown else None
 
 
 def confidence_residual(view: AttackerView, unknown: Tensor) -> float:

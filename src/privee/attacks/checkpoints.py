@@ -132,6 +132,7 @@ def fingerprint(settings: Mapping[str, Any], seed: int, view: AttackerView) -> d
         "own columns": _digest(view.own),
         "releases": _digest(view.releases),
         "auxiliary rows": None if rows is None else [_digest(rows.own), _digest(rows.unknown)],
+        **({} if view.codes is None else {"codes": _digest(view.codes)}),
         "model": _digest(_probe(view)),
     }
 

@@ -73,7 +73,7 @@ class ColumnAttack(Attack):
         if rows is None:
             raise PriveeError(f"{self.name} needs auxiliary rows")
         with torch.no_grad():
-            scores = view.model.scores(rows.own, rows.unknown)
+            scores = rows.scores(view.model)
         there, here = known_inputs(view.model, view.own, rows)
         show = _Shown(view.model, scores, self.own_columns)
         times = max(1, min(self.simulations, MOST_EXAMPLES // len(rows)))
@@ -102,7 +102,7 @@ _last_known: dict[bytes, tuple[Known, Known]] = {}
 def known_inputs(model: WhiteBox, own: Tensor, rows: Auxiliary) -> tuple[Known, Known]:
     """Of the auxiliary rows (each as if it had not been there) and of the records under attack."""
     with torch.no_grad():
-        parts = (own, rows.own, rows.unknown, model.logits(rows.own, rows.unknown))
+        parts = (own, rows.own, rows.unknown, model.logits(rows.own, rows.unknown, rows.codes))
     digest = hashlib.blake2b(b"".join(hashlib.blake2b(part.numpy().tobytes()).digest() for part in parts)).digest()
     found = _last_known.get(digest) or _known_inputs(model, own, rows)
     _last_known.clear()
@@ -113,10 +113,7 @@ def known_inputs(model: WhiteBox, own: Tensor, rows: Auxiliary) -> tuple[Known, 
 def _known_inputs(model: WhiteBox, own: Tensor, rows: Auxiliary) -> tuple[Known, Known]:
     fit = best_fit(rows.own, rows.unknown)
     guesses = fit.out_of_sample(rows.own).clamp(0.0, 1.0), fit(own).clamp(0.0, 1.0)
-    middle = rows.own.mean(dim=0)
-    turn = torch.eye(rows.own.shape[1], dtype=own.dtype)
-    if rows.own.shape[1] > MOST_OWN:
-        turn = torch.linalg.svd(rows.own - middle, full_matrices=False)[2][:DIRECTIONS].T
+    middle, turn = rows.own.mean(dim=0), leading_directions(rows.own)
     found = []
     for columns, guess in zip((rows.own, own), guesses, strict=True):
         with torch.no_grad():
@@ -124,6 +121,13 @@ def _known_inputs(model: WhiteBox, own: Tensor, rows: Auxiliary) -> tuple[Known,
         inputs = torch.cat([(columns - middle) @ turn, _without_mirror(explained)], dim=1)
         found.append(Known(inputs.numpy(), guess.numpy()))
     return found[0], found[1]
+
+
+def leading_directions(own: Tensor) -> Tensor:
+    """What turns own features into those that are learned from: themselves, or few directions where they are many."""
+    if own.shape[1] <= MOST_OWN:
+        return torch.eye(own.shape[1], dtype=own.dtype)
+    return torch.linalg.svd(own - own.mean(dim=0), full_matrices=False)[2][:DIRECTIONS].T
 
 
 class _Shown:
@@ -165,7 +169,7 @@ def _learn(
     if len(chosen) > MOST_COLUMNS:
         together = best_fit(torch.from_numpy(inputs), torch.from_numpy(outputs))
         found = together(torch.from_numpy(new)).clamp(0.0, 1.0)
-        chosen = _told_best(chosen, outputs, together.out_of_sample(torch.from_numpy(inputs)).numpy())
+        chosen = told_best(chosen, outputs, together.out_of_sample(torch.from_numpy(inputs)).numpy())
     with threadpool_limits(1):  # small work, which threads that wait for each other make slow
         for k in watch.steps("columns", len(chosen), {"found": found}):
             places = list(chosen[k].places)
@@ -176,8 +180,8 @@ def _learn(
     return found
 
 
-def _told_best(varied: Sequence[SourceColumn], outputs: Array, told: Array) -> list[SourceColumn]:
-    """The sensitive ones, and those that are told best already."""
+def told_best(varied: Sequence[SourceColumn], outputs: Array, told: Array) -> list[SourceColumn]:
+    """The sensitive ones, and those that are told best already; all, where they are few."""
     left: Mapping[int, float] = {
         k: float(np.square(told - outputs)[:, list(column.places)].sum() / _spread(outputs[:, list(column.places)]))
         for k, column in enumerate(varied)

@@ -52,7 +52,7 @@ class LearnedInversion(Attack):
         if rows is None:
             raise PriveeError("learned inversion needs auxiliary rows")
         there, here = self._guesses(view, rows)
-        scores = view.model.scores(rows.own, rows.unknown)
+        scores = rows.scores(view.model)
         encode = ReleaseInputs(view.model, scores, self.own_columns)
         simulated = [view.simulate(scores, seed) for seed in range(self.simulations)]
         fit = _best(encode(simulated, rows.own, there), rows.unknown - there)

@@ -101,9 +101,10 @@ def _trust_in_release(view: AttackerView, rows: Auxiliary, problem: _Problem) ->
     Not at all, which leaves the guess itself, competes too, so the attack is not worse than its guess but for chance.
     """
     held = slice(0, None, max(1, len(rows) // REHEARSALS))
-    own, unknown = rows.own[held], rows.unknown[held]
+    some = rows.part(held)
+    own, unknown = some.own, some.unknown
     problem.watch.expect(problem.steps(len(TRUSTS) * len(own)) + problem.steps(view.rows))
-    target = view.simulate(view.model.scores(own, unknown), -1).read
+    target = view.simulate(some.scores(view.model), -1).read
     trusts = torch.tensor(TRUSTS, dtype=target.dtype)
     each = trusts.repeat_interleave(len(own))[:, None]
     guess = problem.rehearsed[held]
@@ -126,7 +127,7 @@ def _errors_by_rank(view: AttackerView, rows: Auxiliary, simulations: int = 3) -
     if not view.adaptive:
         level = torch.zeros(view.model.n_classes, dtype=view.own.dtype)
         return level, level + 1e-2
-    scores = view.model.scores(rows.own, rows.unknown)
+    scores = rows.scores(view.model)
     truth = scores.clamp_min(SMALLEST).log()
     errors = []
     for seed in range(simulations):

@@ -22,13 +22,25 @@ Oracle = Callable[[Tensor], Tensor]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Auxiliary:
-    """Rows of the same population for which the attacker knows all columns: what "auxiliary rows" means."""
+    """Rows of the same population for which the attacker knows all columns: what "auxiliary rows" means.
+
+    `codes` are what sealed parties might have sent for them, drawn by the attacker itself (`WhiteBox.simulated_codes`).
+    """
 
     own: Tensor
     unknown: Tensor
+    codes: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.own)
+
+    def part(self, rows: slice) -> Auxiliary:
+        """Some of the rows."""
+        return Auxiliary(self.own[rows], self.unknown[rows], None if self.codes is None else self.codes[rows])
+
+    def scores(self, model: WhiteBox) -> Tensor:
+        """What a model says of these rows."""
+        return model.scores(self.own, self.unknown, self.codes)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -44,6 +56,7 @@ class AttackerView:
         auxiliary: rows with all columns, if the threat model grants any.
         columns: the original columns that the unknown features belong to; without any, each feature is a number.
         oracle: asks with own columns of the attacker's choice, if the threat model grants that.
+        codes: what the sealed parties sent for each record, (n, sealed parties): more than any question can tell.
     """
 
     own: Tensor
@@ -54,6 +67,7 @@ class AttackerView:
     auxiliary: Auxiliary | None = None
     columns: tuple[SourceColumn, ...] = ()
     oracle: Oracle | None = None
+    codes: Tensor | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "defense", self.defense.public_copy())

@@ -5,16 +5,16 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from privee.attacks.joint_logits import JointLogits
+from privee.attacks.sealed_logits import SealedLogits, SealedPart
 from privee.errors import PriveeError
+from privee.randomness import Draws
 from privee.vfl.joint_model import JointModel
 from privee.vfl.models import Scaling
-
-Shape = tuple[int, ...]
 
 
 class WhiteBox:
@@ -26,18 +26,20 @@ class WhiteBox:
         unknown_columns: how many the passive parties hold together.
         n_classes: how many logits there are.
         weights: for logistic models, the (classes, columns) weights of all columns, the attacker's first.
+        cut: for another attacker than the one `logits` was made for, which columns of the model it holds in what order.
     """
 
     def __init__(
         self,
-        logits: Callable[[Tensor, Tensor], Tensor],
+        logits: Callable[..., Tensor],
         *,
         own_columns: int,
         unknown_columns: int,
         n_classes: int,
         weights: Tensor | None = None,
+        cut: Cut | None = None,
     ) -> None:
-        self._logits = logits
+        self._logits, self._cut = logits, cut
         self.own_columns, self.unknown_columns, self.n_classes = own_columns, unknown_columns, n_classes
         self._weights = weights
 
@@ -51,36 +53,72 @@ class WhiteBox:
         """A logistic model's (classes, columns) weights of the attacker's own columns."""
         return None if self._weights is None else self._weights[:, : self.own_columns]
 
+    @property
+    def sealed(self) -> tuple[SealedPart, ...]:
+        """The parties that send one of some codes for a record; codes are given in their order."""
+        return self._logits.sealed if isinstance(self._logits, SealedLogits) else ()
+
+    @property
+    def held(self) -> tuple[bool, ...]:
+        """Of each sealed party, whether the attacker holds all of its columns."""
+        known = set(self._order[: self.own_columns]) if self.sealed else set()
+        return tuple(known.issuperset(part.places) for part in self.sealed)
+
+    @property
+    def unsealed_unknown(self) -> int:
+        """How many of the unknown columns reach the scores by another way than a code."""
+        behind = {place for part in self.sealed for place in part.places}
+        return sum(place not in behind for place in self._order[self.own_columns :])
+
+    @property
+    def _order(self) -> tuple[int, ...]:
+        """The columns of the model, the attacker's first."""
+        return tuple(range(self.own_columns + self.unknown_columns)) if self._cut is None else self._cut.order
+
     def regrouped(self, known: int) -> WhiteBox:
         """The same model for an attacker who holds the first `known` of all columns."""
-        return WhiteBox(
-            _Regrouped(self._logits, self.own_columns),
-            own_columns=known,
-            unknown_columns=self.own_columns + self.unknown_columns - known,
-            n_classes=self.n_classes,
-            weights=self._weights,
-        )
+        return self.rearranged(range(self.own_columns + self.unknown_columns), known)
 
     def swapped(self) -> WhiteBox:
         """The same model for the other side: who held the unknown columns asks about those that were the attacker's."""
-        weights = None if self._weights is None else self._weights.roll(self.unknown_columns, dims=1)
+        width = self.own_columns + self.unknown_columns
+        return self.rearranged([*range(self.own_columns, width), *range(self.own_columns)], self.unknown_columns)
+
+    def rearranged(self, order: Sequence[int], known: int) -> WhiteBox:
+        """The same model for an attacker who holds the first `known` columns of another order of all of them."""
+        split = self.own_columns if self._cut is None else self._cut.split
+        places = tuple(self._order[place] for place in order)
+        as_made = known == split and places == tuple(range(len(places)))
         return WhiteBox(
-            _Swapped(self._logits),
-            own_columns=self.unknown_columns,
-            unknown_columns=self.own_columns,
+            self._logits,
+            own_columns=known,
+            unknown_columns=len(places) - known,
             n_classes=self.n_classes,
-            weights=weights,
+            weights=None if self._weights is None else self._weights[:, list(order)],
+            cut=None if as_made else Cut(places, split),
         )
 
-    def logits(self, own: Tensor, unknown: Tensor) -> Tensor:
-        """The joint model's logits; checked, because a broken model makes every attack's number meaningless."""
-        logits = self._logits(own, unknown)
+    def logits(self, own: Tensor, unknown: Tensor, codes: Tensor | None = None) -> Tensor:
+        """The joint model's logits; checked, because a broken model makes every attack's number meaningless.
+
+        Args:
+            own: the attacker's columns, (n, columns).
+            unknown: the others.
+            codes: what the sealed parties sent for these records, (n, sealed parties); without them, what their
+                encoders choose for these columns.
+        """
+        logits = self._unchecked(own, unknown, codes)
         if logits.shape != (len(own), self.n_classes):
             raise PriveeError(
                 f"the model gave logits of shape {tuple(logits.shape)}, expected {self.n_classes} classes"
             )
         if not torch.isfinite(logits).all():
             raise PriveeError("the model gave logits that are not finite numbers")
+        return logits
+
+    def _unchecked(self, own: Tensor, unknown: Tensor, codes: Tensor | None = None) -> Tensor:
+        columns = (own, unknown) if self._cut is None else self._cut(own, unknown)
+        logits: Tensor = self._logits(*columns) if codes is None else self._logits(*columns, codes)
         return logits
 
     def logits_at(self, own: Tensor, unknown: Tensor) -> Tensor:
@@ -91,26 +129,69 @@ class WhiteBox:
         """The same with several own rows of each record in turn; what unknown columns give is worked out once."""
         n, points, width = unknown.shape
         rows = unknown.reshape(n * points, width)
-        if isinstance(self._logits, _Logits):
+        if isinstance(self._logits, JointLogits) and self._cut is None:
             found = self._logits.repeated(owns, rows, points)
         else:
             found = [self.logits(own.repeat_interleave(points, dim=0), rows) for own in owns]
         return [logits.reshape(n, points, self.n_classes) for logits in found]
 
-    def scores(self, own: Tensor, unknown: Tensor) -> Tensor:
-        """The model's class confidences for these columns."""
-        return torch.softmax(self.logits(own, unknown), dim=1)
+    def scores(self, own: Tensor, unknown: Tensor, codes: Tensor | None = None) -> Tensor:
+        """The model's class confidences for these columns, and for these codes of sealed parties."""
+        return torch.softmax(self.logits(own, unknown, codes), dim=1)
+
+    def simulated_codes(self, own: Tensor, unknown: Tensor, draws: Draws) -> Tensor | None:
+        """What sealed parties might send for such columns, by the public encoder and draws of one's own."""
+        if not isinstance(self._logits, SealedLogits):
+            return None
+        return self._logits.drawn(self._chosen(own, unknown, self._logits), draws)
+
+    def asked_codes(self, own: Tensor, unknown: Tensor, codes: Tensor | None) -> Tensor | None:
+        """The codes that answer a question with these own columns, of records for which these codes were sent.
+
+        What a party sent stays; only one whose columns are all the attacker's sends what the attacker wants.
+        """
+        if codes is None or not isinstance(self._logits, SealedLogits) or not any(self.held):
+            return codes
+        return torch.where(torch.tensor(self.held), self._chosen(own, unknown, self._logits), codes)
+
+    def _chosen(self, own: Tensor, unknown: Tensor, logits: SealedLogits) -> Tensor:
+        return logits.chosen(unknown if self._cut is None else self._cut(own, unknown)[1])
 
     @property
     def differentiable(self) -> bool:
         """Do gradients reach the unknown columns?"""
         unknown = torch.full((1, self.unknown_columns), 0.5, dtype=torch.float64, requires_grad=True)
         try:
-            logits = self._logits(torch.full((1, self.own_columns), 0.5, dtype=torch.float64), unknown)
+            logits = self._unchecked(torch.full((1, self.own_columns), 0.5, dtype=torch.float64), unknown)
             logits.sum().backward()
         except RuntimeError:
             return False
         return unknown.grad is not None
+
+
+class Cut:
+    """Another cut between known and unknown columns: which of the model's columns an attacker holds, in what order.
+
+    Args:
+        order: the model's columns, the attacker's first.
+        split: how many of them, in the model's own order, `logits` takes first.
+    """
+
+    def __init__(self, order: Sequence[int], split: int) -> None:
+        self.order, self.split = tuple(order), split
+        width = len(self.order)
+        moved = self.order != tuple(range(width))
+        self._back = torch.tensor(self.order).argsort() if moved else None
+        self._swaps = self.order == (*range(split, width), *range(split))
+
+    def __call__(self, own: Tensor, unknown: Tensor) -> tuple[Tensor, Tensor]:
+        """The columns as the model takes them."""
+        if self._swaps and unknown.shape[1] == self.split:
+            return unknown, own
+        columns = torch.cat([own, unknown], dim=1)
+        if self._back is not None:
+            columns = columns[:, self._back]
+        return columns[:, : self.split], columns[:, self.split :]
 
 
 def white_box_of(joint: JointModel) -> WhiteBox:
@@ -128,7 +209,8 @@ def white_box_of(joint: JointModel) -> WhiteBox:
         if weights is not None:
             module.double()
     sizes = [math.prod(shape) for shape in shapes]
-    logits = _Logits(bottoms, top, shapes)
+    names = [party.name for party in joint.parties]
+    logits = SealedLogits(bottoms, top, shapes, names) if joint.sealed else JointLogits(bottoms, top, shapes)
     return WhiteBox(
         logits,
         own_columns=sizes[0],
@@ -138,85 +220,7 @@ def white_box_of(joint: JointModel) -> WhiteBox:
     )
 
 
-class _Logits:
-    """Splits flat rows among the parties' modules, in the precision that these have."""
-
-    def __init__(self, bottoms: Sequence[nn.Module], top: nn.Module, shapes: Sequence[Shape]) -> None:
-        self._bottoms, self._top, self._shapes = bottoms, top, shapes
-        self._sizes = [math.prod(shape) for shape in shapes]
-        self._precision = next((p.dtype for bottom in bottoms for p in bottom.parameters()), torch.float32)
-        self._last_own: tuple[Tensor, int, Tensor] | None = None
-
-    def __call__(self, own: Tensor, unknown: Tensor) -> Tensor:
-        descends = torch.is_grad_enabled() and unknown.requires_grad and not own.requires_grad
-        return self._joined(self._of_own(own) if descends else self._embedded(own), self._unknown_parts(unknown))
-
-    def repeated(self, owns: Sequence[Tensor], unknown: Tensor, times: int) -> list[Tensor]:
-        """Each own row with as many unknown ones that follow each other; for several own rows in turn."""
-        parts = self._unknown_parts(unknown)
-        return [self._joined(self._embedded(own).repeat_interleave(times, dim=0), parts) for own in owns]
-
-    def _unknown_parts(self, unknown: Tensor) -> list[Tensor]:
-        flat = unknown.to(self._precision).split(self._sizes[1:], dim=1)
-        passive = zip(self._bottoms[1:], flat, self._shapes[1:], strict=True)
-        return [bottom(x.reshape(len(x), *shape)) for bottom, x, shape in passive]
-
-    def _joined(self, own_part: Tensor, parts: Sequence[Tensor]) -> Tensor:
-        logits: Tensor = self._top([own_part, *parts])
-        return logits.double()
-
-    def _of_own(self, own: Tensor) -> Tensor:
-        """The attacker's own part, which thousands of steps of a descent ask for with the same columns.
-
-        Nothing is kept of other calls: where columns are cut anew, what is `own` here may hold a truth.
-        """
-        last = self._last_own
-        if last is None or not _is_same(own, last[0], last[1]):
-            self._last_own = last = (own, own._version, self._embedded(own))
-        return last[2]
-
-    def _embedded(self, own: Tensor) -> Tensor:
-        found: Tensor = self._bottoms[0](own.to(self._precision).reshape(len(own), *self._shapes[0]))
-        return found
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What was worked out last holds somebody's columns and stays here."""
-        return self.__dict__ | {"_last_own": None}
-
-
-def _is_same(one: Tensor, other: Tensor, version: int) -> bool:
-    """The same place in memory, not written to since; whoever keeps `other` keeps that place from being used anew."""
-    return (
-        one.data_ptr() == other.data_ptr()
-        and one.shape == other.shape
-        and one.stride() == other.stride()
-        and one.dtype == other.dtype
-        and one._version == version
-    )
-
-
-class _Regrouped:
-    """Another cut between known and unknown columns."""
-
-    def __init__(self, logits: Callable[[Tensor, Tensor], Tensor], own_columns: int) -> None:
-        self._logits, self._own_columns = logits, own_columns
-
-    def __call__(self, own: Tensor, unknown: Tensor) -> Tensor:
-        columns = torch.cat([own, unknown], dim=1)
-        return self._logits(columns[:, : self._own_columns], columns[:, self._own_columns :])
-
-
-class _Swapped:
-    """Own columns for unknown ones."""
-
-    def __init__(self, logits: Callable[[Tensor, Tensor], Tensor]) -> None:
-        self._logits = logits
-
-    def __call__(self, own: Tensor, unknown: Tensor) -> Tensor:
-        return self._logits(unknown, own)
-
-
-def _count_classes(logits: Callable[[Tensor, Tensor], Tensor], sizes: Sequence[int]) -> int:
+def _count_classes(logits: JointLogits, sizes: Sequence[int]) -> int:
     with torch.no_grad():
         return int(logits(torch.zeros(1, sizes[0]), torch.zeros(1, sum(sizes[1:]))).shape[1])
 

@@ -11,10 +11,11 @@ import numpy as np
 
 from privee.attacks import attack as make_attack
 from privee.attacks.metrics import attainable_protection
+from privee.audit import sealed_words
 from privee.audit.exposure.findings import USUAL_BOUND, Attacker, Bound, ColumnExposure, PeopleExposure
 from privee.audit.exposure.judging import Attempt, judge, pooled
 from privee.audit.grades import GRADES, grade_of
-from privee.audit.results import AskedAgain, Best, Card, Estimate, Finding, Handout, SubjectInfo
+from privee.audit.results import AskedAgain, Best, Card, Estimate, Finding, Handout, SubjectInfo, WithoutEnd
 from privee.audit.task import MEAN_GUESS
 from privee.defenses import NoDefense, RankingOnly
 from privee.defenses import defense as make_defense
@@ -56,7 +57,7 @@ def _card(
     bound: Bound,
 ) -> Card:
     tried = [finding for finding in mine if finding.defense == spec]
-    here = [finding for finding in tried if not finding.questions]
+    here = [finding for finding in tried if not finding.questions and not finding.without_end]
     guess, headline = _best(mine, "guess"), headlines[spec]
     assert guess is not None  # noqa: S101 (every subject has guesses)
     normalised = _normalised(here, headline, guess)
@@ -65,6 +66,7 @@ def _card(
     accuracies = [h.accuracy for h in moved if h.accuracy is not None]
     mean_grade = grade_of(normalised)
     grade = columns[0].grade if columns else mean_grade
+    asked = tuple(_asked_again(subject, tried))
     return Card(
         subject=subject.name,
         defense=spec,
@@ -83,7 +85,7 @@ def _card(
         top_score_error=float(np.mean([h.top_score_error for h in moved])),
         accuracy=float(np.mean(accuracies)) if accuracies else None,
         failed=_failed(here, mine),
-        skipped=_skipped(here),
+        skipped=_skipped([finding for finding in tried if not finding.questions]),
         grade=grade,
         verdict=verdict(grade, columns[0]) if columns else mean_verdict(grade, headline, guess),
         mean_grade=mean_grade,
@@ -93,7 +95,8 @@ def _card(
         order_between=next((h.order_between for h in moved if h.order_between is not None), None),
         seconds_per_record=sum(h.seconds for h in moved) / max(1, sum(h.rows for h in moved)),
         released_records=sum(h.rows for h in moved),
-        asked_again=tuple(_asked_again(subject, tried)),
+        asked_again=asked,
+        without_end=_without_end(subject, tried, asked[-1].columns if asked else columns),
     )
 
 
@@ -101,7 +104,7 @@ def _asked_again(subject: SubjectInfo, tried: Sequence[Finding]) -> Iterator[Ask
     """For each number of questions; who may ask so often may also ask less, or honestly."""
     most = {count for finding in tried if (count := finding.questions) and finding.guess_normalised is not None}
     for count in sorted(most):
-        allowed = [finding for finding in tried if finding.questions <= count]
+        allowed = [finding for finding in tried if finding.questions <= count and not finding.without_end]
         asked = [finding for finding in allowed if finding.questions and finding.guess_normalised is not None]
         columns = judge(subject.columns, _attempts(allowed))
         best = min(asked, key=lambda finding: finding.guess_normalised or 0.0)
@@ -116,6 +119,32 @@ def _asked_again(subject: SubjectInfo, tried: Sequence[Finding]) -> Iterator[Ask
             columns=columns,
             records=best.records,
         )
+
+
+def _without_end(subject: SubjectInfo, tried: Sequence[Finding], asked: Sequence[ColumnExposure]) -> WithoutEnd | None:
+    """By the code itself, or by what other attacks were told if that is worse: who has the code may ask as well."""
+    given = [finding for finding in tried if finding.without_end and finding.guess_normalised is not None]
+    if not given:
+        return None
+    by_code = judge(subject.columns, _attempts(given))
+    columns = min((by_code, tuple(asked)), key=_worst_grade)  # of equals, by the code
+    best = min(given, key=lambda finding: finding.guess_normalised or 0.0)
+    left = best.guess_normalised or 0.0
+    grade = columns[0].grade if columns else grade_of(left)
+    return WithoutEnd(
+        grade=grade,
+        verdict=sealed_words.verdict(grade, columns[0] if columns else None),
+        guess_normalised=left,
+        columns=columns,
+        records=best.records,
+        proven=sealed_words.proven(subject.sealed),
+        not_covered=sealed_words.not_covered(subject.sealed),
+    )
+
+
+def _worst_grade(columns: Sequence[ColumnExposure]) -> int:
+    """0 for the worst grade there is, more for better ones and for none."""
+    return min((list(GRADES).index(column.grade) for column in columns), default=len(GRADES))
 
 
 def _asked_verdict(questions: int, grade: str, worst: ColumnExposure | None, left: float) -> str:
@@ -221,7 +250,7 @@ def _headline(mine: Sequence[Finding], spec: str) -> Best:
 
     Some were tried with fewer seeds than others, so each is compared by what it leaves of the best guess's error there.
     """
-    here = [f for f in mine if f.defense == spec and not f.questions]
+    here = [f for f in mine if f.defense == spec and not f.questions and not f.without_end]
     guess = _best(mine, "guess")
     found = (_best(here, "adaptive"), _best(here, "naive"), guess)  # of equals, the first
     blind = {} if guess is None else _by_seed(mine, guess.attack, "guess")

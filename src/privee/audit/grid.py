@@ -218,8 +218,10 @@ def _tasks(study: _Study, grid: Grid, *, shown: bool) -> Iterator[Task]:
                 knows = adaptive or (nothing_to_undo and make_attack(attack).reads_only)
                 if not knows and grid.naive_once and "adaptive" in grid.attackers and study.seed != grid.seeds[0]:
                     continue
+                # Who has codes needs no release: one attack counts under every defense.
+                release = "" if make_attack(attack).needs.codes else defense
                 yield Task(
-                    key=task_key(fingerprint, defense, attack, knows, study.seed, grid.queries, keep, bound),
+                    key=task_key(fingerprint, release, attack, knows, study.seed, grid.queries, keep, bound),
                     subject=study.subject,
                     sample=study.sample,
                     guesses=study.guesses,
@@ -260,7 +262,8 @@ def _held(store: FindingsFile, task: Task) -> Finding:
     """What was found, in this task's own name: the same model may be called something else now."""
     finding = store.get(task.key)
     assert finding is not None  # noqa: S101 (every task has run)
-    return dataclasses.replace(finding, subject=task.subject, attacker=task.named().attacker)
+    named = task.named()
+    return dataclasses.replace(finding, subject=named.subject, defense=named.defense, attacker=named.attacker)
 
 
 def _check_names(subjects: Sequence[Subject]) -> None:

@@ -30,6 +30,7 @@ class Finding:
         records: how many were attacked.
         questions: asked with own columns of the attacker's choice; 0 for attackers who ask honestly.
         after: of these, the share of the best guess's error that is left before any question, after one, and so on.
+        without_end: given a sealed party's code itself, which tells as much as any number of questions.
         by_column: the attack learns each column by itself and was given many records, so its mean error is not compared
             with that of attacks on few.
         columns, people: what it tells about each original column, and about people.
@@ -52,6 +53,7 @@ class Finding:
     records: int = 0
     questions: int = 0
     after: tuple[float, ...] = ()
+    without_end: bool = False
     by_column: bool = False
     columns: tuple[ColumnFinding, ...] = ()
     people: PeopleFinding | None = None
@@ -80,6 +82,27 @@ class Handout:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class SealedInfo:
+    """What a sealed party can ever give away of a record (`privee.theory.SealedChannel`).
+
+    Attributes:
+        party: its name.
+        codes: of how many it sends one.
+        epsilon: of the randomised response by which that is drawn; None for none.
+        bits: log2 of the codes.
+        leaked_bits: what they tell at most, with the noise.
+        learn: "joint" if codes were learned with the task, "own" if from the party's columns alone.
+    """
+
+    party: str
+    codes: int
+    epsilon: float | None
+    bits: float
+    leaked_bits: float
+    learn: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class SubjectInfo:
     """The audited model, what its attacker holds, and what it is worth; errors are in units of each column's range.
 
@@ -92,6 +115,7 @@ class SubjectInfo:
         utility, own_columns, majority: what the scores are worth to whoever knows the labels, what the active party's
             own columns alone would be, and what always naming the most frequent class is.
         fingerprints: digests of the data and of the model, by what they are of.
+        sealed: the parties with private columns that are sealed, and what each can ever give away.
     """
 
     name: str
@@ -113,6 +137,7 @@ class SubjectInfo:
     majority: Utility | None = None
     fingerprints: Mapping[str, str] = dataclasses.field(default_factory=dict)
     picture: Picture | None = None
+    sealed: tuple[SealedInfo, ...] = ()
 
     @property
     def adversary_fraction(self) -> float:
@@ -183,6 +208,34 @@ class AskedAgain:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class WithoutEnd:
+    """What is told to somebody who may ask without end, of a model whose private columns are all sealed.
+
+    Attributes:
+        grade: that of the worst column by the code itself, or by another attack if that were worse.
+        verdict: the same in plain words.
+        guess_normalised: of the best guess's error, the share that the code leaves; a mean over columns.
+        columns: what is told about each column, the worst one first.
+        records: how many were attacked with their codes.
+        proven: what the sealed parties can ever give away, and to whom that holds.
+        not_covered: for whom, and for what, it does not.
+    """
+
+    grade: str
+    verdict: str
+    guess_normalised: float
+    columns: tuple[ColumnExposure, ...]
+    records: int
+    proven: str
+    not_covered: tuple[str, ...]
+
+    @property
+    def worst(self) -> ColumnExposure | None:
+        """The column that is told best."""
+        return self.columns[0] if self.columns else None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Card:
     """The scorecard of one defense on one subject.
 
@@ -199,6 +252,7 @@ class Card:
             measured (few for slow defenses).
         grade: "open", "weak", "partial" or "guarded": that of the worst column, asked once and honestly.
         asked_again: the same for attackers who ask more often with own columns of their choice, by how often.
+        without_end: the same for those who may ask without end; None unless all private columns are sealed.
         mean_grade: the word for `guess_normalised`, which may be kinder.
         utility, order_between: what the release is worth to whoever knows the labels, and how far records keep their
             order.
@@ -233,6 +287,7 @@ class Card:
     seconds_per_record: float = dataclasses.field(default=0.0, compare=False)
     released_records: int = 0
     asked_again: tuple[AskedAgain, ...] = ()
+    without_end: WithoutEnd | None = None
 
     @property
     def most_asked(self) -> AskedAgain | None:

@@ -53,6 +53,18 @@ def subject_from_run(
     return _subject(f"{what}, {config['model']}", config["model"], trained, data)
 
 
+def each_against_all_others(subject: Subject) -> list[Subject]:
+    """Of a run with sealed parties among several passive ones: each passive party in turn, with all others against it.
+
+    A seal promises something about one party's records, so it is tried with everybody else on the attacker's side. Any
+    other subject is left as it is.
+    """
+    passive = dict.fromkeys(column.party for column in subject.private_columns)
+    if len(passive) < 2 or not subject.model.sealed:
+        return [subject]
+    return [subject.against(party) for party in passive]
+
+
 def subject_from_dataset(
     name: str,
     model: str,
@@ -160,6 +172,7 @@ def _subject(name: str, model: str, trained: JointModel, data: JointData) -> Sub
         image=_image(data.about),
         described=data.described,
         active=next(iter(data.columns)),
+        codes=np.stack([party.seal_records() for party in trained.sealed], axis=1) if trained.sealed else None,
     )
 
 

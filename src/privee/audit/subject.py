@@ -17,6 +17,7 @@ from privee.attacks import AttackerView, Auxiliary, WhiteBox
 from privee.attacks.metrics import column_guesses, mean_guess, regression_guess, uniform_guess
 from privee.attacks.view import Oracle
 from privee.audit.results import Picture, SubjectInfo
+from privee.audit.sealed_words import sealed_parties
 from privee.data.columns import SourceColumn, check_private, columns_of_names
 from privee.defenses import Defense
 from privee.errors import SettingError
@@ -44,6 +45,7 @@ class Subject:
         image: shape of the pictures that rows are, and each column's place in the flattened picture.
         described: every original column, with its party and its features in a row.
         active: the name of the party that asks.
+        codes: what the sealed parties sent for each row, once and for all, (n, sealed parties); None if none is sealed.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Subject:
     image: tuple[tuple[int, int, int], tuple[int, ...]] | None = None
     described: tuple[SourceColumn, ...] = ()
     active: str = "active"
+    codes: NDArray[np.uint8] | None = None
 
     @property
     def private_columns(self) -> tuple[SourceColumn, ...]:
@@ -86,21 +89,40 @@ class Subject:
     def swapped(self) -> Subject:
         """The same model with a passive attacker: the parties that held the private columns ask about the others."""
         known, width = self.model.own_columns, self.columns.shape[1]
-        order = [*range(known, width), *range(known)]
+        others = [column.party for column in self.described if column.within(known) is not None]
+        return dataclasses.replace(
+            self._rearranged([*range(known, width), *range(known)], width - known),
+            name=f"{self.name}, asked by the passive side",
+            active=" and ".join(dict.fromkeys(others)) or "passive",
+        )
+
+    def against(self, party: str) -> Subject:
+        """The same model with all parties but one on the attacker's side: they put their columns and codes together."""
+        private = [place for column in self.described if column.party == party for place in column.places]
+        if not private or len(private) == self.columns.shape[1]:
+            raise SettingError(f"there is no party {party!r} that others could ask about")
+        hidden = set(private)
+        known = [place for place in range(self.columns.shape[1]) if place not in hidden]
+        others = dict.fromkeys(column.party for column in self.described if column.party != party)
+        return dataclasses.replace(
+            self._rearranged([*known, *sorted(hidden)], len(known)),
+            name=f"{self.name}: all others against {party}",
+            active=" and ".join(others),
+        )
+
+    def _rearranged(self, order: list[int], known: int) -> Subject:
+        """The same with columns in another order, of which the attacker holds the first."""
         place_of = {place: k for k, place in enumerate(order)}
         described = [
             dataclasses.replace(column, places=tuple(place_of[place] for place in column.places))
             for column in self.described
         ]
-        others = [column.party for column in self.described if column.within(known) is not None]
         return dataclasses.replace(
             self,
-            name=f"{self.name}, asked by the passive side",
-            model=self.model.swapped(),
+            model=self.model.rearranged(order, known),
             columns=self.columns[:, order],
             described=tuple(sorted(described, key=lambda column: column.places)),
             image=None if self.image is None else (self.image[0], tuple(self.image[1][place] for place in order)),
-            active=" and ".join(dict.fromkeys(others)) or "passive",
         )
 
     def sample(self, seed: int, records: int | None, auxiliary_rows: int) -> Sample:
@@ -109,9 +131,15 @@ class Subject:
         # What is attacked is not known in advance.
         other = _some(np.setdiff1d(self.auxiliary, target), auxiliary_rows, seed, "auxiliary")
         own, truth = self._cut(target)
-        rows = Auxiliary(*self._cut(other)) if len(other) > 1 else None
+        rows = self._known(other, seed) if len(other) > 1 else None
         labels = None if self.labels is None else self.labels[target]
-        return Sample(self.model, own, truth, rows, labels, self.private_columns, target)
+        codes = None if self.codes is None else torch.from_numpy(self.codes[target])
+        return Sample(self.model, own, truth, rows, labels, self.private_columns, target, codes)
+
+    def _known(self, rows: Rows, seed: int) -> Auxiliary:
+        """Rows that the attacker knows in full; codes for them it draws itself."""
+        own, unknown = self._cut(rows)
+        return Auxiliary(own, unknown, self.model.simulated_codes(own, unknown, seeded(seed, "auxiliary codes")))
 
     def _targets(self, seed: int, records: int) -> Rows:
         one_pool = np.array_equal(self.targets, self.auxiliary)
@@ -140,6 +168,7 @@ class Subject:
             majority=None if labels is None else majority_of(labels[labels >= 0], self.model.n_classes),
             fingerprints={"data": _digest(self.columns), "model (its scores)": _digest(many.scores)},
             picture=self._picture(sample),
+            sealed=sealed_parties(self.model),
         )
 
     def _own_columns(self, many: Sample) -> Utility | None:
@@ -172,6 +201,14 @@ class Subject:
         )
 
 
+def mark_each(subjects: Iterable[Subject], sensitive: Iterable[str]) -> list[Subject]:
+    """Subjects with these columns marked sensitive, each where it is private; what is private nowhere is refused."""
+    some, wanted = list(subjects), list(sensitive)
+    check_private(wanted, [column for subject in some for column in subject.private_columns])
+    private = [{name for column in subject.private_columns for name in column.called} for subject in some]
+    return [subject.marked(set(wanted) & known) for subject, known in zip(some, private, strict=True)]
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Sample:
     """Records under attack with the truth, and what the attacker knows besides; small enough to send to a worker."""
@@ -183,12 +220,13 @@ class Sample:
     labels: Rows | None = None
     columns: tuple[SourceColumn, ...] = ()
     rows: Rows | None = None
+    codes: Tensor | None = None
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
-        """The model's scores of these records."""
+        """The model's scores of these records, with the codes that sealed parties sent."""
         with torch.no_grad():
-            return self.model.scores(self.own, self.truth).numpy()
+            return self.model.scores(self.own, self.truth, self.codes).numpy()
 
     def releases(self, defense: Defense, seed: int, queries: int) -> NDArray[np.float64]:
         """What is handed out for these records, (queries, n, classes); the same seed gives the same draws."""
@@ -197,13 +235,17 @@ class Sample:
         return np.stack([defense.release(scores, draws=draws) for _ in range(queries)])
 
     def oracle(self, defense: Defense, seed: int) -> Oracle:
-        """Answers about these records with whatever own columns are asked; a slow defense's public copy answers."""
+        """Answers about these records with whatever own columns are asked; a slow defense's public copy answers.
+
+        The codes of sealed parties are the same in every answer.
+        """
         answers = defense.public_copy() if defense.slow else defense
         draws = seeded(seed, "oracle", defense.spec)
 
         def ask(own: Tensor) -> Tensor:
             with torch.no_grad():
-                scores = self.model.scores(own, self.truth).numpy()
+                codes = self.model.asked_codes(own, self.truth, self.codes)
+                scores = self.model.scores(own, self.truth, codes).numpy()
             return torch.from_numpy(np.asarray(answers.release(scores, draws=draws)))
 
         return ask
@@ -213,7 +255,9 @@ class Sample:
     ) -> AttackerView:
         """All that an attacker gets."""
         seen = torch.from_numpy(releases)
-        return AttackerView(self.own, self.model, seen, defense, adaptive, self.auxiliary, self.columns, oracle)
+        return AttackerView(
+            self.own, self.model, seen, defense, adaptive, self.auxiliary, self.columns, oracle, self.codes
+        )
 
     def guesses(self, seed: int, *, by_column: bool = False) -> dict[str, Tensor]:
         """What can be said without any release; by column also what the learners of such attacks can say."""
@@ -248,6 +292,7 @@ class Sample:
         parts = [self.own, self.truth, torch.from_numpy(self.scores)]
         if self.auxiliary is not None:
             parts += [self.auxiliary.own, self.auxiliary.unknown]
+        parts += [] if self.codes is None else [self.codes]
         found = hashlib.sha256()
         for part in parts:
             found.update(str(tuple(part.shape)).encode())

@@ -73,6 +73,7 @@ class Task:
             queries=self.queries,
             records=len(self.sample.own),
             questions=getattr(made, "questions", 1) if made.needs.oracle else 0,
+            without_end=made.needs.codes,
             by_column=made.by_column,
         )
 

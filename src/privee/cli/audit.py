@@ -89,6 +89,7 @@ def audit(
 
     from privee.audit import Grid, run_grid, save_audit
     from privee.audit.grid import default_defenses
+    from privee.audit.subject import mark_each
 
     grid = Grid(
         defenses=tuple(defense or default_defenses()),
@@ -113,9 +114,10 @@ def audit(
             seed=seed,
             data_dir=data_dir,
             folder=folder,
+            against_each=by == "active",
         )
         subjects = [subject.swapped() if by == "passive" else subject for subject in subjects]
-        subjects = [subject.marked(sensitive or ()) for subject in subjects]
+        subjects = mark_each(subjects, sensitive or ())
         with progress_bar("attacking") as progress:
             found = run_grid(subjects, grid, jobs=jobs, engine=engine, folder=folder, progress=progress)
     except KeyboardInterrupt:
@@ -138,6 +140,7 @@ def print_audit(found: Audit) -> None:
         out.print(f"{known:.1%} known to the attacker, {1 - known:.1%} unknown; ", end="", markup=False)
         out.print(f"{subject.column_records or subject.records:,} records, {subject.classes} classes", markup=False)
         out.print(_table(found, subject.name))
+        _print_sealed(found.cards, subject)
         _print_columns(found.cards, subject)
         _print_worth(subject)
     out.print(
@@ -160,6 +163,9 @@ def _table(found: Audit, subject: str) -> Table:
     table.add_column("grade" if asked is None else "once,\nhonest")
     if asked is not None:
         table.add_column(f"{asked.questions} times,\nchosen" if asked.questions > 1 else "once,\nchosen")
+    sealed = any(card.without_end is not None for card in cards)
+    if sealed:
+        table.add_column("without\nend")
     table.add_column("worst column", overflow="fold")
     moved = out.width >= ROOMY  # elsewhere it is in the report alone: what is read first is the column
     for heading in ("left", "mean", "AUC" if labelled else "class\nkept", "order", *(["L1\nmoved"] if moved else [])):
@@ -171,6 +177,7 @@ def _table(found: Audit, subject: str) -> Table:
             folded(card.defense, 20),
             card.grade,
             *([] if asked is None else ["-" if card.most_asked is None else card.most_asked.grade]),
+            *(["-" if card.without_end is None else card.without_end.grade] if sealed else []),
             "-"
             if worst is None
             else folded(column_words(worst), 22, "= ")
@@ -201,6 +208,19 @@ def column_words(exposure: ColumnExposure) -> str:
     capped = exposure.capped_auc is not None and exposure.capped_by != exposure.by
     also = f"; {exposure.capped_by} {exposure.capped_auc:.2f}" if capped else ""
     return f"{exposure.name}{asked} ({exposure.party}){told}{also}"
+
+
+def _print_sealed(cards: Sequence[Card], subject: SubjectInfo) -> None:
+    """What sealed parties can ever give away, and what that is worth to an attacker."""
+    from privee.audit.sealed_words import not_covered, proven
+
+    if not subject.sealed:
+        return
+    ever = next((card.without_end for card in cards if card.subject == subject.name and card.without_end), None)
+    out.print(f"Sealed: {proven(subject.sealed)}", markup=False)
+    if ever is not None:
+        out.print(f"Without end: {ever.verdict}", markup=False)
+    out.print(f"Not covered: {'; '.join(not_covered(subject.sealed))}.", markup=False)
 
 
 def _print_columns(cards: Sequence[Card], subject: SubjectInfo) -> None:

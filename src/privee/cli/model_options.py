@@ -156,9 +156,14 @@ def chosen_subjects(
     seed: int,
     data_dir: Path | None,
     folder: Path,
+    against_each: bool = False,
 ) -> list[Subject]:
-    """A run, a dataset or a user's own model; one subject per model and adversary fraction. See `check_source`."""
+    """A run, a dataset or a user's own model; one subject per model and adversary fraction. See `check_source`.
+
+    With `against_each`, one for each of several passive parties if any is sealed (`each_against_all_others`).
+    """
     from privee.audit import subject_from_entry, subject_from_run
+    from privee.audit.sources import each_against_all_others
 
     if dataset is not None:
         shares: list[float | None] = [*fractions] or [None]
@@ -169,6 +174,8 @@ def chosen_subjects(
     else:
         with progress_bar("aligning") as progress:
             one = subject_from_run(_path(run), given_files(party) or None, data_dir, progress=progress, tell=note)
+    if against_each and not fractions:
+        return each_against_all_others(one)
     return [one.at_fraction(fraction) for fraction in fractions] or [one]
 
 

@@ -160,7 +160,8 @@ def _verdicts(chosen: RankedOption) -> list[tuple[str, str]]:
     if attacked is None:
         return []
     again = [] if attacked.asked_again is None else [("asked again", attacked.asked_again.verdict)]
-    return [("verdict", attacked.verdict), *again]
+    ever = [] if attacked.without_end is None else [("without end", attacked.without_end.verdict)]
+    return [("verdict", attacked.verdict), *again, *ever]
 
 
 def _option(spec: str, words: str) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from privee.attacks.view import AttackerView, Auxiliary
+from privee.attacks.view import AttackerView
 from privee.randomness import seeded
 
 ROWS, FEWEST, POOLED = 30, 120, 20
@@ -23,17 +23,19 @@ ALL = 0.9
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Rehearsal:
-    """Rows known in full; there may be none."""
+    """Rows known in full; there may be none. Sealed parties sent these codes for them, and send no others."""
 
     own: Tensor
     unknown: Tensor
+    codes: Tensor | None = None
 
     def answer(self, view: AttackerView, own: Tensor, seed: int) -> Tensor:
         """What the attacker's own copy of the defense releases of them."""
         if not len(own):
             return torch.zeros(0, view.model.n_classes, dtype=own.dtype)
         with torch.no_grad():
-            scores = view.model.scores(own, self.unknown).numpy()
+            codes = view.model.asked_codes(own, self.unknown, self.codes)
+            scores = view.model.scores(own, self.unknown, codes).numpy()
         return torch.from_numpy(np.asarray(view.defense.release(scores, draws=seeded(seed, "rehearsed"))))
 
     def believed(self, guess: Tensor, estimate: Tensor) -> Tensor:
@@ -55,12 +57,14 @@ def with_rehearsal(view: AttackerView) -> tuple[AttackerView, Rehearsal]:
     rows = view.auxiliary
     if rows is None or len(rows) < FEWEST:
         return view, Rehearsal(view.own[:0], view.own.new_zeros(0, view.model.unknown_columns))
-    chosen = Rehearsal(rows.own[:ROWS], rows.unknown[:ROWS])
+    some = rows.part(slice(ROWS))
+    chosen = Rehearsal(some.own, some.unknown, some.codes)
     nothing = view.releases.new_zeros(len(view.releases), ROWS, view.releases.shape[2])
     wider = dataclasses.replace(
         view,
         own=torch.cat([view.own, chosen.own]),
         releases=torch.cat([view.releases, nothing], dim=1),
-        auxiliary=Auxiliary(rows.own[ROWS:], rows.unknown[ROWS:]),
+        auxiliary=rows.part(slice(ROWS, None)),
+        codes=None,
     )
     return wider, chosen

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from privee.audit.exposure import ColumnExposure
-from privee.audit.results import AskedAgain, Best
+from privee.audit.results import AskedAgain, Best, WithoutEnd
 from privee.defenses.advice import check_keep
 from privee.defenses.base import check_positive, check_whole
 from privee.errors import PriveeError, SettingError
@@ -66,6 +66,7 @@ class Attacked:
     verdict: str
     worst: ColumnExposure | None = None
     asked_again: AskedAgain | None = None
+    without_end: WithoutEnd | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -123,6 +123,7 @@ class _Search:
             notes=(
                 *self._task_lost(),
                 *([explanation.records_by_default(chosen, lost)] if self._records_by_default else []),
+                *explanation.on_seals(chosen, self._ground),
                 *explanation.notes(
                     self._chosen, self._wishes, self._classes, self._ground, attacked=chosen.attacked is not None
                 ),
@@ -168,7 +169,7 @@ class _Search:
         """What an exact order tells to whoever chooses own columns, if the wishes let anyone."""
         again = None if attacked is None else attacked.asked_again
         safe = not self._chosen.monotone if again is None else again.grade in ("partial", "guarded")
-        if self._wishes.variants == 1 or safe:
+        if self._wishes.variants == 1 or safe or self._ground.all_sealed:
             return {}
         return {"variants": explanation.told_by_variants(self._wishes.variants, again)}
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from privee.attacks import known_attacks
 from privee.audit.grid import Grid, run_grid
 from privee.audit.recommend.answer import Attacked, Figures, Tried, Wishes
-from privee.audit.results import Card
+from privee.audit.results import Card, SealedInfo
+from privee.audit.sealed_words import sealed_parties
 from privee.audit.subject import Subject
 from privee.defenses import Defense
 from privee.defenses.base import check_whole
@@ -73,7 +74,8 @@ class Effort:
 class Ground:
     """Scores that settings are tried on, by seed, and others that tail and prior may be learned from.
 
-    `many` are scores of more records than are attacked, with what they are worth where labels are known.
+    `many` are scores of more records than are attacked, with what they are worth where labels are known. `sealed` are
+    the sealed parties among those with private columns, and `all_sealed` says that there are no others.
     """
 
     tried: Tried
@@ -84,6 +86,8 @@ class Ground:
     labels: NDArray[np.int64] | None = None
     utility: Utility | None = None
     majority: Utility | None = None
+    sealed: tuple[SealedInfo, ...] = ()
+    all_sealed: bool = False
 
 
 def model_ground(subject: Subject, effort: Effort) -> tuple[Ground, Subject]:
@@ -97,6 +101,8 @@ def model_ground(subject: Subject, effort: Effort) -> tuple[Ground, Subject]:
     seeds = f"{effort.seeds} seed{'s' if effort.seeds > 1 else ''}"
     words = f"{subject.name}: {known}, {seeds}; order between records on {len(more['many']):,}"
     scores = tuple(sample.scores for sample in samples)
+    more |= {"sealed": (sealed := sealed_parties(subject.model))}
+    more |= {"all_sealed": bool(sealed) and not subject.model.unsealed_unknown}
     return Ground(tried="measured", tried_on=words, scores=scores, public=public, **more), subject
 
 
@@ -210,4 +216,5 @@ def _attacked(card: Card) -> Attacked | None:
         grade=card.grade,
         verdict=card.verdict,
         asked_again=card.most_asked,
+        without_end=card.without_end,
     )

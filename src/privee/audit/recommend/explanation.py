@@ -9,6 +9,7 @@ from privee.audit.recommend.evidence import MOST_RELEASES, Ground
 from privee.audit.recommend.limits import AUC_SHARE, Limit
 from privee.audit.recommend.rules import EPSILONS
 from privee.audit.results import AskedAgain, short_number
+from privee.audit.sealed_words import proven
 from privee.defenses import Defense
 from privee.theory import composed_epsilon
 
@@ -24,6 +25,10 @@ RECORDS_BY_DEFAULT = (
 CLASS_BY_DEFAULT = (
     "With two classes the order between records is kept unless you say otherwise; here the predicted class alone keeps "
     "enough of it, and --keep order-of-records keeps more."
+)
+SEALING_HELPS = (
+    "Asked {} times with chosen columns, this release is graded {}. A sealed passive party gives away one code of a "
+    "record and no more, whatever is asked: privee seal RUN --codes 8 makes such a model of this run."
 )
 ONE_VARIANT = (
     "Holds while nobody asks about a record with other own columns than before (the gateway's --variants 1, its "
@@ -68,6 +73,22 @@ def told_by_variants(variants: int, again: AskedAgain | None) -> str:
         f"a record that may be asked about with {variants} different own columns gives its private ones away through "
         f"any exact order{found}; let it be asked with one (the gateway's --variants 1), or keep order-of-records"
     )
+
+
+def on_seals(chosen: RankedOption, ground: Ground) -> tuple[str, ...]:
+    """What seals make needless; or, without any, that they would stop what asking again tells."""
+    if ground.sealed:
+        none = "; the defense may be none" if ground.all_sealed else ""
+        ever = None if chosen.attacked is None else chosen.attacked.without_end
+        graded = "" if ever is None else f" Asked without end, any release of it is graded {ever.grade} at worst."
+        return (
+            f"Sealed: {proven(ground.sealed)} What sealed parties hold needs no budget of releases or variants{none}."
+            f"{graded}",
+        )
+    again = None if chosen.attacked is None else chosen.attacked.asked_again
+    if again is None or again.grade not in ("open", "weak"):
+        return ()
+    return (SEALING_HELPS.format(again.questions, again.grade),)
 
 
 def would_do(epsilon: float | None, queries: int) -> str:
@@ -151,6 +172,6 @@ def notes(chosen: Defense, wishes: Wishes, n_classes: int, ground: Ground, *, at
         f"Learned from synthetic scores: {learns}. Learn yours from {public}.": learned and not measured,
         f"Learned from rows that are not attacked: {learns}. Learn yours from {public}.": learned and measured,
         f"Scores are moved less with {learns} learned from {public}.": bool(learns) and not learned,
-        ONE_VARIANT: chosen.monotone and wishes.variants == 1,
+        ONE_VARIANT: chosen.monotone and wishes.variants == 1 and not ground.all_sealed,
     }
     return tuple(text for text, holds in said.items() if holds)

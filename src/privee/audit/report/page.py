@@ -21,6 +21,7 @@ from privee.audit.report.pictures import PicturePanel, panels
 from privee.audit.report.query_curves import curves_chart, queries_until
 from privee.audit.report.tradeoff import Tradeoff, tradeoff_chart
 from privee.audit.results import Audit, Card, SubjectInfo
+from privee.audit.sealed_words import FOR_ALL, bound_words
 
 SIGNERS = 12
 
@@ -76,8 +77,9 @@ def _environment() -> Environment:
         "label": number_format.label,
         "queries_until": queries_until,
         "accuracy_of": advice.accuracy_of,
+        "bound": bound_words,
     }
-    environment.globals |= {"GRADES": GRADES, "OTHER": OTHER, "MOST_LOST": advice.MOST_LOST}
+    environment.globals |= {"GRADES": GRADES, "OTHER": OTHER, "MOST_LOST": advice.MOST_LOST, "FOR_ALL": FOR_ALL}
     return environment
 
 
