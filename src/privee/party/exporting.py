@@ -73,7 +73,8 @@ def export_codes(
     refuse_existing(target, force)
     model = PartyModel.load(folder, about)
     trained, _ = read_codes(folder)
-    more = [one for one in entities or () if one not in set(trained)]
+    known = frozenset(trained)
+    more = [one for one in dict.fromkeys(entities or ()) if one not in known]
     if more and source is None:
         raise PriveeError("records that are new since the training need the party's columns: give --data")
     store = open_store(folder, about, source) if source is not None and more else None
