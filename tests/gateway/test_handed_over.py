@@ -13,9 +13,9 @@ from privee.defenses import defense
 from privee.errors import PriveeError
 from privee.gateway.service import open_service
 from privee.gateway.settings import GatewaySettings
-from privee.party.code_column import KEY_BYTES, CodeColumn, key_file, write_code_column
 from privee.party.exporting import export_codes
 from privee.processes import start_party
+from privee.vfl.seal.code_column import KEY_BYTES, CodeColumn, key_file, write_code_column
 from tests._support.commands import run as command
 from tests._support.gateway_world import infer
 from tests._support.party_world import person

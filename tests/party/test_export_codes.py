@@ -9,9 +9,9 @@ import pyarrow.parquet as arrow_parquet
 import pytest
 
 from privee.errors import PriveeError
-from privee.party.code_column import CodeColumn, ColumnAbout, hashed, key_file, write_code_column
 from privee.party.exporting import export_codes
 from privee.party.stores import Source
+from privee.vfl.seal.code_column import CodeColumn, ColumnAbout, hashed, key_file, write_code_column
 from privee.vfl.seal.records import read_codes
 from tests._support.commands import run as command
 from tests._support.party_world import person

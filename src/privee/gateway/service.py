@@ -27,8 +27,9 @@ from privee.gateway.ledger.ledger import Ledger, LedgerUnavailableError
 from privee.gateway.ledger.limits import limits_for
 from privee.gateway.ledger.secrets import subkey
 from privee.gateway.settings import GatewaySettings
-from privee.party.code_column import CodeColumn
 from privee.pki.identity import TlsFiles
+from privee.vfl.seal.code_column import CodeColumn
+from privee.vfl.seal.handed_over import read_handed_over
 
 Result = TypeVar("Result")
 HEALTH_SECONDS = 1.0
@@ -207,13 +208,8 @@ def open_service(settings: GatewaySettings) -> Service:
 
 
 def _handed_over(settings: GatewaySettings, model: CoordinatorModel) -> dict[str, CodeColumn]:
-    """Codes that were handed over must be those of a sealed party, of this model, and of nobody who is asked too."""
-    found: dict[str, CodeColumn] = {}
-    for name, path in settings.codes.items():
-        if name not in model.seals:
-            raise SettingError(f"--codes {name}={path}: this model has no sealed party called {name!r}")
-        if name in settings.parties:
-            raise SettingError(f"party {name} is given with --party and with --codes; one of the two")
-        found[name] = CodeColumn.read(path)
-        found[name].check(path, name, model.weights[name], model.seals[name].codes)
-    return found
+    """Codes that were handed over must be of nobody who is asked too."""
+    both = [name for name in settings.codes if name in settings.parties]
+    if both:
+        raise SettingError(f"party {both[0]} is given with --party and with --codes; one of the two")
+    return read_handed_over(settings.codes, model.weights, model.seals)

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from privee.atomic import refuse_existing
 from privee.errors import PriveeError
-from privee.party.code_column import ColumnAbout, write_code_column
 from privee.party.ledger.settings import LedgerSettings
 from privee.party.party_model import PartyModel
 from privee.party.stores import Source, open_store
 from privee.progress import Progress
 from privee.vfl.run_format import PartyDescription
+from privee.vfl.seal.code_column import ColumnAbout, write_code_column
 from privee.vfl.seal.records import read_codes
 
 BLOCK = 1 << 16
