@@ -31,8 +31,8 @@ class Local:
         Ledger.create(url, key.read_bytes())
         given = {"defense": defense("privee-u:rho=0.1"), "releases": 2, "deadline": 0.5} | settings
         given = {"parties": {"active": "127.0.0.1:1", "passive-1": "127.0.0.1:2"}} | given
-        run = World(folder).run
-        self.service = open_service(GatewaySettings(run=run, ledger_url=url, ledger_key=key, **given))
+        given = {"run": World(folder).run} | given
+        self.service = open_service(GatewaySettings(ledger_url=url, ledger_key=key, **given))
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         self._server = uvicorn.Server(uvicorn.Config(make_app(self.service), log_config=None, access_log=False))

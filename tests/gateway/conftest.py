@@ -8,6 +8,7 @@ from privee.gateway.demo import make_world
 from privee.gateway.ledger.ledger import Ledger
 from tests._support.ledger_cases import KEY
 from tests._support.local_gateway import Local
+from tests._support.sealed_world import EIGHT, PASSIVE, digits_world, expected_scores
 from tests._support.warm_servers import warm_servers
 
 
@@ -17,6 +18,13 @@ def folder(tmp_path_factory) -> Path:
     place = tmp_path_factory.mktemp("ui")
     make_world(place, epochs=3)
     return place
+
+
+@pytest.fixture(scope="session")
+def sealed(tmp_path_factory):
+    """A trained run whose passive party is sealed with eight codes, and the scores of all its records."""
+    world = digits_world(tmp_path_factory.mktemp("sealed"), {PASSIVE: EIGHT})
+    return world, expected_scores(world)
 
 
 @pytest.fixture

@@ -25,22 +25,22 @@ MODEL_NAMES = f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}"
 """The models there are, for help texts."""
 
 
-def named_files(options: Sequence[str] | None) -> dict[str, Path]:
+def named_files(options: Sequence[str] | None, given_by: str = "--party") -> dict[str, Path]:
     """`bank=bank.csv` options as names and paths."""
     files: dict[str, Path] = {}
     for option in options or ():
         name, equals, path = option.partition("=")
         if not (name and equals and path):
-            raise PriveeError(f"--party takes NAME=FILE, got {option!r}")
+            raise PriveeError(f"{given_by} takes NAME=FILE, got {option!r}")
         if name in files:
             raise PriveeError(f"party {name} is given twice")
         files[name] = Path(path)
     return files
 
 
-def given_files(options: Sequence[str] | None) -> dict[str, Path]:
+def given_files(options: Sequence[str] | None, given_by: str = "--party") -> dict[str, Path]:
     """The same for files that must be here."""
-    return {name: existing_file(path, f"party {name}") for name, path in named_files(options).items()}
+    return {name: existing_file(path, f"party {name}") for name, path in named_files(options, given_by).items()}
 
 
 def id_columns(options: Sequence[str], parties: Collection[str]) -> dict[str, str]:

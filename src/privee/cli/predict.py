@@ -14,6 +14,7 @@ from privee.cli.output import note, out, print_json, progress_bar, warn_of_formu
 from privee.cli.utility_table import print_utilities
 from privee.data.files.formats import SCORES, format_of
 from privee.defenses import defense as make_defense
+from privee.errors import PriveeError
 from privee.given import existing_run
 from privee.randomness import seeded
 
@@ -26,6 +27,10 @@ def predict(
         typer.Option("--defense", "-d", autocompletion=DEFENSE, help="What is released; `none` for the raw scores."),
     ],
     party: Annotated[list[str] | None, typer.Option(help="New tables of the parties: NAME=FILE, repeatable.")] = None,
+    codes: Annotated[
+        list[str] | None,
+        typer.Option(help="Codes that a sealed party handed over, in place of its table: NAME=FILE, repeatable."),
+    ] = None,
     rows: Annotated[
         Literal["test", "train", "all"] | None,
         typer.Option(
@@ -45,7 +50,9 @@ def predict(
 
     Example: `privee predict runs/digits --defense privee-u:rho=0.1 --out releases.csv`
     """
-    chosen, files = make_defense(defense), given_files(party)
+    chosen, files, handed_over = make_defense(defense), given_files(party), given_files(codes, "--codes")
+    if both := files.keys() & handed_over.keys():
+        raise PriveeError(f"party {min(both)} is given with --party and with --codes; one of the two")
     existing_run(run)
     format_of(out_file, SCORES)
     refuse_existing(out_file, force)
@@ -58,6 +65,7 @@ def predict(
             out_file,
             chosen,
             files=files or None,
+            codes=handed_over,
             which=rows,
             draws=None if seed is None else seeded(seed),
             data_dir=data_dir,
@@ -73,6 +81,8 @@ def predict(
         print_json(summary)
         return
     out.print(f"{out_file}: {summary['rows']:,} rows, {summary['classes']} classes, {chosen.spec}", markup=False)
+    if left_out := summary["without_code"]:
+        out.print(f"{left_out:,} record{'s' if left_out > 1 else ''} without a code left out")
     kept = f"predicted class kept {summary['label_kept']:.1%}, order within records {summary['ranking_kept']:.1%}"
     out.print(f"{kept}, mean L1 moved {summary['mean_l1_moved']:.3g}")
     out.print(f"order between records {summary['order_between']:.2f} (Kendall's tau: 1 is all of it, 0 none)")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from privee.errors import PriveeError
+from privee.party.errors import PartyError
 from privee.vfl.batch_invariance import batch_invariant, batch_invariant_block
 from privee.vfl.joint_model import COORDINATOR, make_top
 from privee.vfl.learner import Learner
@@ -82,10 +83,11 @@ class CoordinatorModel:
         vectors = self.vectors.get(party)
         if vectors is None:
             return sent
-        codes = sent[:, 0].astype(np.int64)
-        if sent.shape[1] != 1 or (codes != sent[:, 0]).any() or codes.min() < 0 or codes.max() >= len(vectors):
-            raise PriveeError(f"party {party} is sealed with {len(vectors)} codes, and sent something else")
-        return vectors[codes]
+        # Written so that NaN fails too.
+        fits = sent.shape[1] == 1 and ((sent >= 0) & (sent < len(vectors)) & (sent == np.floor(sent))).all()
+        if not fits:
+            raise PartyError(party, "mismatch", f"is sealed with {len(vectors)} codes, and sent something else")
+        return vectors[sent[:, 0].astype(np.int64)]
 
     def _apply(self, parts: list[Tensor]) -> Tensor:
         logits: Tensor = self.top(parts)

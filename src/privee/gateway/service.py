@@ -28,8 +28,9 @@ from privee.gateway.ledger.ledger import Ledger, LedgerUnavailableError
 from privee.gateway.ledger.limits import limits_for
 from privee.gateway.ledger.secrets import subkey
 from privee.gateway.settings import GatewaySettings
-from privee.party.code_column import CodeColumn
 from privee.pki.identity import TlsFiles
+from privee.vfl.seal.code_column import CodeColumn
+from privee.vfl.seal.handed_over import read_handed_over
 
 Result = TypeVar("Result")
 HEALTH_SECONDS = 1.0
@@ -72,6 +73,7 @@ class Service:
         ledger: Ledger,
         key: bytes,
         audit: AuditReport | None = None,
+        columns: Mapping[str, CodeColumn] | None = None,
     ) -> None:
         self.settings, self.model, self.ledger, self.audit = settings, model, ledger, audit
         self.keys = KeyStore(ledger.engine, ledger.chain_key, ledger.now)
@@ -79,7 +81,7 @@ class Service:
         self._tls = None if settings.certs is None else TlsFiles.from_folder(settings.certs / "coordinator")
         self._counter = GroupCommit(ledger, writers=1 if is_sqlite(ledger.engine) else POSTGRESQL_WRITERS)
         self._calls = CallLog(self._counter)
-        self._key = key
+        self._key, self._columns = key, columns or {}
         self._health: tuple[float, Health] | None = None
         self._looking: asyncio.Task[Health] | None = None
         self.inference: Inference
@@ -93,7 +95,7 @@ class Service:
             timeouts=PartyTimeouts(deadline=self.settings.deadline),
             max_batch=self.settings.max_entities,
             expected_weights=self.model.weights,
-            columns={name: CodeColumn.read(path) for name, path in self.settings.codes.items()},
+            columns=self._columns,
             calls=self._calls,
         )
         defense, repeatable = self.settings.defense, None
@@ -195,7 +197,7 @@ def open_service(settings: GatewaySettings) -> Service:
     """Check and open everything; errors come before any port is bound."""
     torch.set_num_threads(1)  # small tops gain nothing from threads, and wait for each other under load
     model = load_coordinator_model(settings.run, settings.name)
-    _check_codes(settings, model)
+    columns = _handed_over(settings, model)
     missing = [name for name in model.parties if name not in settings.parties and name not in settings.codes]
     if missing:
         raise SettingError(f"where does party {missing[0]} listen? add --party {missing[0]}=HOST:PORT")
@@ -206,16 +208,12 @@ def open_service(settings: GatewaySettings) -> Service:
     key = read_key(settings.ledger_key)
     given = {"window": settings.window, "variants": settings.most_variants(model.all_sealed), **settings.budget}
     limits = limits_for(settings.defense, len(model.classes), **given)
-    return Service(settings, model, Ledger.open(settings.ledger_url, key, limits=limits), key, audit)
+    return Service(settings, model, Ledger.open(settings.ledger_url, key, limits=limits), key, audit, columns)
 
 
-def _check_codes(settings: GatewaySettings, model: CoordinatorModel) -> None:
-    """Codes that were handed over must be those of a sealed party, of this model, and of nobody who is asked too."""
-    for name, path in settings.codes.items():
-        if name not in model.seals:
-            raise SettingError(f"--codes {name}={path}: this model has no sealed party called {name!r}")
-        if name in settings.parties:
-            raise SettingError(f"party {name} is given with --party and with --codes; one of the two")
-        column = CodeColumn.read(path)
-        if column.about.party != name or column.about.weights != model.weights[name]:
-            raise SettingError(f"{path} holds the codes of another party, or of another version of the model")
+def _handed_over(settings: GatewaySettings, model: CoordinatorModel) -> dict[str, CodeColumn]:
+    """Codes that were handed over must be of nobody who is asked too."""
+    both = [name for name in settings.codes if name in settings.parties]
+    if both:
+        raise SettingError(f"party {both[0]} is given with --party and with --codes; one of the two")
+    return read_handed_over(settings.codes, model.weights, model.seals)

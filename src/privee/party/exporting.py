@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from privee.atomic import refuse_existing
 from privee.errors import PriveeError
-from privee.party.code_column import ColumnAbout, write_code_column
 from privee.party.ledger.settings import LedgerSettings
 from privee.party.party_model import PartyModel
 from privee.party.stores import Source, open_store
 from privee.progress import Progress
 from privee.vfl.run_format import PartyDescription
+from privee.vfl.seal.code_column import ColumnAbout, write_code_column
 from privee.vfl.seal.records import read_codes
 
 BLOCK = 1 << 16
@@ -73,7 +73,8 @@ def export_codes(
     refuse_existing(target, force)
     model = PartyModel.load(folder, about)
     trained, _ = read_codes(folder)
-    more = [one for one in entities or () if one not in set(trained)]
+    known = frozenset(trained)
+    more = [one for one in dict.fromkeys(entities or ()) if one not in known]
     if more and source is None:
         raise PriveeError("records that are new since the training need the party's columns: give --data")
     store = open_store(folder, about, source) if source is not None and more else None

@@ -23,10 +23,11 @@ from privee.vfl.matched_tables import Tell
 from privee.vfl.messages import Report
 from privee.vfl.new_tables import new_rows
 from privee.vfl.own_tables import UNLABELLED
-from privee.vfl.run_format import PARTY, party_file, run_config, seals_of
+from privee.vfl.run_format import PARTY, WEIGHTS, party_file, run_config, seals_of
 from privee.vfl.runs import RunFolder, write_private
 from privee.vfl.seal import Seal, told_by
 from privee.vfl.seal.drawing import read_secret
+from privee.vfl.seal.handed_over import put_codes, read_handed_over
 from privee.vfl.seal.party import SealedRecords
 from privee.vfl.seal.records import put_sent_codes, records_to_train, write_codes
 from privee.vfl.seal.warm_start import warm_start
@@ -147,17 +148,22 @@ def open_run(
     files: Mapping[str, Path] | None = None,
     data_dir: Path | None = None,
     *,
+    codes: Mapping[str, Path] | None = None,
     progress: Progress | None = None,
     tell: Tell = lambda line: None,
 ) -> tuple[JointModel, JointData]:
     """A trained joint model with the data to predict on: its dataset, or new tables of the parties.
 
     Tables with the ids of the training, or of the command before, are not aligned again. Otherwise `progress` is told
-    how far the alignment is, and `tell` why there is one.
+    how far the alignment is, and `tell` why there is one. Of sealed parties that have handed over their `codes`, in a
+    file each, neither a table nor a part of the run is read.
     """
-    run = RunFolder.open(path)
-    run.check_files()
+    run, gone = RunFolder.open(path), codes or {}
     config = run.config
+    weights = {name: config["files"].get(f"parties/{name}/{WEIGHTS}", "") for name in gone}
+    handed_over = read_handed_over(gone, weights, seals_of(config))
+    run.check_files(without=gone)
+    here = [name for name in config["parties"] if name not in gone]
     if "dataset" in config["data"]:
         if files:
             raise PriveeError(f"{path} was trained on the dataset {config['data']['dataset']}; it takes no tables")
@@ -169,25 +175,29 @@ def open_run(
         data = new_rows(
             files,
             config["data"],
-            {name: _private(run, name) for name in config["parties"]},
+            {name: _private(run, name) for name in here},
             trained_on=_trained_on(run, config),
-            folders={name: run.part(name) for name in config["parties"]},
+            folders={name: run.part(name) for name in here},
+            without=gone,
             progress=progress,
             tell=tell,
         )
+    data = put_codes(data, config["parties"], handed_over) if gone else data
     return open_model(path, data), data
 
 
 def open_model(path: Path, data: JointData) -> JointModel:
     """A finished run's model, on data that is at hand already; its parties send the codes that they sent before."""
-    run = RunFolder.open(path)
-    run.check_files()
+    run, gone = RunFolder.open(path), data.handed_over
+    run.check_files(without=gone)
     seals = seals_of(run.config)
-    sealed = {name: SealedRecords(read_secret(run.part(name)), data.ids) for name in seals}
+    sealed = {name: SealedRecords(read_secret(run.part(name)), data.ids) for name in seals if name not in gone}
+    sealed |= {name: SealedRecords(entities=data.ids, sent=codes) for name, codes in gone.items()}
     joint = _joint_model(data, run.config["model"], run.config["training"]["seed"], seals, sealed)
-    run.load_weights(joint.learners)
+    run.load_weights({role: learner for role, learner in joint.learners.items() if role not in gone})
     for party in joint.sealed:
-        put_sent_codes(party, run.part(party.name))
+        if party.name not in gone:
+            put_sent_codes(party, run.part(party.name))
     return joint
 
 

@@ -35,6 +35,8 @@ class JointData:
         seen: which records the model was trained on, if that can be told: what it is worth shows on others.
         whole_ids: whether the ids are whole numbers, and written as such.
         report: how the parties' tables were read and matched, for whoever is about to train on them.
+        handed_over: codes of the records, by party, of those who have handed them over; their columns are not known.
+        coded: which records have a code of each of them; None where nobody has handed codes over.
     """
 
     columns: Mapping[str, np.ndarray]
@@ -49,6 +51,8 @@ class JointData:
     seen: NDArray[np.bool_] | None = None
     whole_ids: bool = False
     report: TablesReport | None = None
+    handed_over: Mapping[str, NDArray[np.uint8]] = dataclasses.field(default_factory=dict)
+    coded: NDArray[np.bool_] | None = None
 
     @property
     def labelled(self) -> NDArray[np.bool_]:

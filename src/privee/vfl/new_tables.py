@@ -24,6 +24,7 @@ def new_rows(
     *,
     trained_on: Collection[str] | None = None,
     folders: Mapping[str, Path] | None = None,
+    without: Collection[str] = (),
     progress: Progress | None = None,
     tell: Tell = lambda line: None,
 ) -> JointData:
@@ -38,17 +39,20 @@ def new_rows(
         private: each party's saved files.
         trained_on: ids of the records that the model was trained on, if they are known.
         folders: each party's part of the run, where alignments are kept.
+        without: parties whose columns are not needed. Where one table is left, all its records are taken.
         progress: called with how far the alignment is.
         tell: takes a line if the alignment that was kept is out of date.
     """
     saved = about["tables"]
-    missing = [name for name in saved["parties"] if name not in files]
+    parties = [name for name in saved["parties"] if name not in without]
+    missing = [name for name in parties if name not in files]
     if missing:
         raise PriveeError(f"the model needs the columns of {', '.join(missing)} as well: add --party {missing[0]}=FILE")
-    fitted = {name: Preprocessing.from_dict(private[name]["preprocessing.json"]) for name in saved["parties"]}
+    fitted = {name: Preprocessing.from_dict(private[name]["preprocessing.json"]) for name in parties}
     active = saved["parties"][0]
-    read = {name: _read_new(files[name], name, saved, fitted[name]) for name in saved["parties"]}
-    tables = matched(read, saved["id_columns"], folders, progress=progress, tell=tell).tables
+    tables = {name: _read_new(files[name], name, saved, fitted[name]) for name in parties}
+    if len(tables) > 1:
+        tables = matched(tables, saved["id_columns"], folders, progress=progress, tell=tell).tables
     ids, count = tables[active].ids, len(tables[active])
     classes = Labels.from_dict(private[active]["labels.json"])
     return JointData(

@@ -33,6 +33,7 @@ def predict(
     defense: Defense,
     *,
     files: Mapping[str, Path] | None = None,
+    codes: Mapping[str, Path] | None = None,
     which: Which | None = None,
     draws: Draws | None = None,
     data_dir: Path | None = None,
@@ -44,10 +45,12 @@ def predict(
 ) -> dict[str, Any]:
     """Write the releases of a run's predictions to a file and return a summary.
 
-    Unless `which` says otherwise, these are the test rows of a dataset, and all records of tables.
+    Unless `which` says otherwise, these are the test rows of a dataset, and all records of tables. Sealed parties that
+    have handed over their `codes`, in a file each, are not needed; records without a code are left out, and counted.
     """
-    joint, data = open_run(run, files, data_dir, progress=aligning, tell=tell)
-    rows = chosen_rows(data, which)
+    joint, data = open_run(run, files, data_dir, codes=codes, progress=aligning, tell=tell)
+    chosen = chosen_rows(data, which)
+    rows = with_codes(data, chosen)
     scores = joint.scores(torch.from_numpy(rows), progress=progress)
     release = defense.release(scores, draws=draws)
     formulas = save_scores(
@@ -58,6 +61,7 @@ def predict(
         "defense": defense.settings(),
         "out": str(target),
         "rows": len(rows),
+        "without_code": len(chosen) - len(rows),
         "classes": scores.shape[1],
         "ranking_kept": float(rows_in_order(scores, release).mean()),
         "order_between": order_between(scores, release),
@@ -81,6 +85,16 @@ def chosen_rows(data: JointData, which: Which | None) -> Rows:
         kind = "was" if which == "train" else "was not"
         raise PriveeError(f"these tables hold no record that the model {kind} trained on; use --rows all")
     return rows
+
+
+def with_codes(data: JointData, rows: Rows) -> Rows:
+    """Those for which every party that has handed over its codes has one."""
+    if data.coded is None:
+        return rows
+    left = rows[data.coded[rows]]
+    if not len(left):
+        raise PriveeError("none of these records has a code: were the codes handed over of the same ids?")
+    return left
 
 
 def measured(data: JointData, rows: Rows, scores: np.ndarray, release: np.ndarray) -> dict[str, Any] | None:

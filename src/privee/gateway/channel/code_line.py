@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from privee.gateway.channel.batching import BatchAnswer, Floats
-from privee.party.code_column import CodeColumn
 from privee.party.errors import PartyError
 from privee.party.wire import About
 from privee.version import __version__
+from privee.vfl.seal.code_column import CodeColumn
 
 
 class CodeLine:

@@ -16,10 +16,10 @@ from privee.gateway.channel.call_names import CallNames
 from privee.gateway.channel.code_line import CodeLine
 from privee.gateway.channel.connection import PartyConnection, PartyTimeouts
 from privee.net import Address, require_loopback
-from privee.party.code_column import CodeColumn
 from privee.party.errors import PartyError
 from privee.party.wire import MAX_ENTITIES, MAX_ENTITY_BYTES, is_entity
 from privee.pki.identity import COORDINATOR_NAME, Identity, TlsFiles
+from privee.vfl.seal.code_column import CodeColumn
 
 __all__ = ["PartyChannel", "PartyHealth", "PartyTimeouts"]
 

@@ -187,7 +187,7 @@ def make_app(service: Service) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await service.start()
         settings = service.settings
-        variants = settings.variants if settings.counted else None
+        variants = service.ledger.limits.variants if settings.counted else None
         log("started", model=service.model.name, defense=settings.defense.spec, variants=variants)
         yield
         await service.close()

@@ -1,7 +1,8 @@
 """A sealed party's column of codes, handed over once: predictions then need no server of the party's.
 
 The file has no ids: eight bytes of a keyed hash stand for each, and one byte for its code. The key is a file of its own
-(`codes.parquet.key`), for those who answer questions alone: whoever has both can try ids, whoever has the codes cannot.
+(`codes.parquet.key`), for those who answer questions alone: whoever has both can try ids, whoever has the codes cannot,
+nor change them unseen.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from privee.errors import PriveeError
 FORMAT = "privee-codes-1"
 KEY_BYTES = 32
 BLOCK = 1 << 20
+SCHEMA = pa.schema([("entity", pa.uint64()), ("code", pa.uint8())])
 
 Codes = NDArray[np.uint8]
 Keys = NDArray[np.uint64]
@@ -47,13 +49,13 @@ def key_file(path: Path) -> Path:
 
 def hashed(key: bytes, entities: Sequence[str]) -> Keys:
     """Eight bytes of a keyed hash of each id."""
-    whole = hmac.new(key, digestmod=hashlib.sha256)
-    raw = bytearray()
+    whole = hashlib.blake2b(key=key, digest_size=8)
+    raw: list[bytes] = []
     for entity in entities:
         one = whole.copy()  # the key is taken in once
         one.update(entity.encode("utf-8", "surrogatepass"))
-        raw += one.digest()[:8]
-    return np.frombuffer(bytes(raw), dtype="<u8").astype(np.uint64)
+        raw.append(one.digest())
+    return np.frombuffer(b"".join(raw), dtype="<u8").astype(np.uint64)
 
 
 def write_code_column(
@@ -71,13 +73,16 @@ def write_code_column(
         keys = keys[order]
         if not (keys[1:] == keys[:-1]).any():
             break
+        if len(set(entities)) < len(entities):
+            raise PriveeError("an entity has one code: some are there twice")
+    codes = codes[order]
     noted = {"format": FORMAT, "key": _check_of(key), **{k: str(v) for k, v in about._asdict().items()}}
-    schema = pa.schema([("entity", pa.uint64()), ("code", pa.uint8())], metadata=noted)
+    schema = SCHEMA.with_metadata(noted | {"mac": _mac(key, about, keys, codes)})
     with whole_file(key_file(path), force=True, private=True) as partial:
         partial.write_bytes(key)
     with whole_file(path, force=force, private=True) as partial:
-        table = pa.table([pa.array(keys), pa.array(codes[order])], schema=schema)
-        arrow_parquet.write_table(table, partial, compression="none", row_group_size=BLOCK)
+        table = pa.table([pa.array(keys), pa.array(codes)], schema=schema)
+        arrow_parquet.write_table(table, partial, compression="none", row_group_size=BLOCK, use_dictionary=["code"])
 
 
 class CodeColumn:
@@ -96,6 +101,8 @@ class CodeColumn:
             file = arrow_parquet.ParquetFile(path)
             noted = {k.decode(): v.decode() for k, v in (file.schema_arrow.metadata or {}).items()}
             about = _about(noted)
+            if not file.schema_arrow.equals(SCHEMA):
+                raise ValueError
             keys = np.empty(file.metadata.num_rows, dtype=np.uint64)
             codes = np.empty(file.metadata.num_rows, dtype=np.uint8)
             place = 0
@@ -109,7 +116,15 @@ class CodeColumn:
             raise PriveeError(f"{path} is no column of codes: `privee party export-codes` writes one") from None
         if (keys[1:] <= keys[:-1]).any() or (len(codes) and int(codes.max()) >= about.codes):
             raise PriveeError(f"{path} is damaged: its entities are not in order, or a code is none of its seal")
-        return cls(about, _read_key(path, noted), keys, codes)
+        key = _read_key(path, noted)
+        if not hmac.compare_digest(_mac(key, about, keys, codes), noted.get("mac", "")):
+            raise PriveeError(f"{path} was changed since the party wrote it")
+        return cls(about, key, keys, codes)
+
+    def check(self, path: Path, party: str, weights: str, codes: int) -> None:
+        """Refuse codes of another party, of another version of the model, or of another seal."""
+        if self.about.party != party or self.about.weights != weights or self.about.codes != codes:
+            raise PriveeError(f"{path} holds the codes of another party, or of another version of the model")
 
     def find(self, entities: Sequence[str]) -> tuple[Codes, NDArray[np.bool_]]:
         """Codes of these entities, 0 where there is none, and which have none."""
@@ -146,3 +161,11 @@ def _read_key(path: Path, noted: dict[str, str]) -> bytes:
 
 def _check_of(key: bytes) -> str:
     return hmac.digest(key, b"privee code column v1", "sha256").hex()
+
+
+def _mac(key: bytes, about: ColumnAbout, keys: Keys, codes: Codes) -> str:
+    """Over all that the file says; whoever has no key can change none of it unseen."""
+    found = hashlib.blake2b("\n".join(map(str, about)).encode(), key=key, digest_size=32, person=b"privee codes v1")
+    found.update(keys.astype("<u8", copy=False).data)
+    found.update(codes.data)
+    return found.hexdigest()
