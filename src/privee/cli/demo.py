@@ -18,7 +18,7 @@ def demo(
     jobs: Annotated[int | None, typer.Option(min=1, help="How many attacks at once; all cores by default.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Scorecards as JSON.")] = False,
 ) -> None:
-    """Train two joint models on bundled digits, attack five releases of each, and tell what they give away.
+    """Train two joint models on bundled digits, attack five releases of each, seal one, and tell what they give away.
 
     Example: `privee demo --out demo-output`
     """
