@@ -106,7 +106,7 @@ def _fourth(found: Audit) -> tuple[str, ...]:
         else ""
     )
     return (
-        f"Sealed, the passive party sends one of {SEAL.codes} codes per record, ever. Its scores as they are, asked for "
-        f"without end and with chosen columns, leave {end.guess_normalised:.0%}: {end.grade}. The code itself tells no "
+        f"Sealed, the passive party sends one of {SEAL.codes} codes per record, ever. Its scores as they are, asked "
+        f"for without end and with chosen columns, leave {end.guess_normalised:.0%}: {end.grade}. The code itself tells no "
         f"less: {SEAL.bits:.0f} bits are all that can leave.{worth}",
     )
