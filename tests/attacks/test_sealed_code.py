@@ -16,8 +16,8 @@ from privee.randomness import seeded
 from privee.theory import channel
 from privee.vfl.experiment import open_run
 from privee.vfl.seal import Seal
+from tests._support.reachable import reachable_numbers
 from tests._support.sealed_runs import sealed_run
-from tests.attacks.test_view import reachable_numbers
 
 NONE = defense("none")
 

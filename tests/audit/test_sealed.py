@@ -10,6 +10,8 @@ from privee.audit import Grid, run_grid, save_audit, subject_from_run
 from privee.audit.grades import GRADES
 from privee.audit.loading import load_audit
 from privee.audit.recommend import Effort, Wishes, recommend
+from privee.audit.recommend.choice import _Search
+from privee.audit.recommend.evidence import synthetic_ground
 from privee.audit.report import render_report
 from privee.audit.sealed_words import not_covered, sealed_parties
 from privee.audit.sources import each_against_all_others
@@ -126,7 +128,7 @@ def test_a_code_that_says_nothing_is_guarded_in_all_grades(tmp_path):
 def test_of_several_parties_each_has_all_others_against_it(three, plain, tmp_path):
     subject = subject_from_run(three)
     every = each_against_all_others(subject)
-    assert [one.name.rpartition(": ")[2] for one in every] == [f"all others against passive-{k}" for k in (1, 2, 3)]
+    assert [one.name for one in every] == [f"digits, mlp: all others against passive-{k}" for k in (1, 2, 3)]
     held = {one.active: sealed_parties(one.model) for one in every}
     assert list(held) == [
         "active and passive-2 and passive-3",
@@ -178,7 +180,6 @@ def test_recommend_needs_no_budget_for_what_is_sealed(plain):
     (note,) = [note for note in found.notes if note.startswith("Sealed: ")]
     assert "no budget of releases or variants; the defense may be none" in note
     assert f"graded {found.chosen.attacked.without_end.grade} at worst" in note
-    assert "variants" not in found.unmet
     assert not any("--variants 1" in note for note in found.notes)
     assert found.as_dict()["chosen"]["attacked"]["without_end"]["proven"] in note
 
@@ -193,3 +194,10 @@ def test_recommend_names_seals_where_asking_again_tells_much():
     assert any("privee seal RUN --codes 8" in note for note in asked.notes)
     once = recommend(Wishes(keep="ranking"), subject=subject, effort=effort)
     assert not any("privee seal" in note for note in once.notes)
+
+
+@pytest.mark.parametrize("all_sealed", [True, False])
+def test_variants_are_no_wish_that_fails_where_all_is_sealed(all_sealed):
+    ground = dataclasses.replace(synthetic_ground(4, learn=False), all_sealed=all_sealed)
+    search = _Search(Wishes(keep="ranking", variants=3), 4, ground, by_default=False)
+    assert (search.answer({}).unmet == {}) is all_sealed

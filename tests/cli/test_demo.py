@@ -12,7 +12,8 @@ from tests._support.commands import good
 
 def check_story(told: dict) -> dict:
     """The expected shape: PRIVEE-U looks safe to a naive attacker and gives everything to one who knows it."""
-    cards = {(card["subject"].split(", ")[1], card["defense"]): card for card in told["cards"]}
+    plain = [card for card in told["cards"] if not card["subject"].endswith("sealed")]
+    cards = {(card["subject"].split(", ")[1], card["defense"]): card for card in plain}
     none, privee_u, ranking = (cards["logistic", spec] for spec in ("none", "privee-u:rho=0.1", "ranking-only"))
     assert none["headline"]["error"]["mean"] < 1e-6
     assert privee_u["ranking_kept"] == 1
@@ -28,6 +29,12 @@ def check_story(told: dict) -> dict:
     again = ranking["asked_again"][-1]  # the third act
     assert (again["questions"], again["grade"]) == (5, "open")
     assert again["guess_normalised"] < 0.05
+    (sealed,) = [card for card in told["cards"] if card["subject"].endswith("sealed")]  # the fourth
+    assert sealed["defense"] == "none"
+    assert sealed["without_end"]["grade"] in ("partial", "guarded")
+    assert sealed["without_end"]["guess_normalised"] > 0.8
+    assert sealed["asked_again"][-1]["guess_normalised"] > 0.8
+    assert "one of 8 codes" in sealed["without_end"]["proven"]
     return cards
 
 

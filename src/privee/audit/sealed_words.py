@@ -66,7 +66,11 @@ def not_covered(sealed: Sequence[SealedInfo]) -> tuple[str, ...]:
 def verdict(grade: str, worst: ColumnExposure | None) -> str:
     """For an auditor, about the attacker who has the code itself."""
     who = "who asks without end, or has the code itself"
-    if worst is None or not worst.told:
+    if worst is None or grade == "guarded":
         return f"{GRADES[grade].verdict}, also to one {who}."
+    if not worst.told:
+        return (
+            f"{GRADES[grade].verdict}, as far as so few records can tell, to one {who}: {worst.name} ({worst.party})."
+        )
     told = f"AUC {worst.auc:.2f}" if worst.by != "error" and worst.auc is not None else f"{worst.remaining:.0%} left"
     return f"{GRADES[grade].verdict} to one {who}: {worst.name} ({worst.party}), {told}; no question tells more."

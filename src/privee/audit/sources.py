@@ -16,7 +16,7 @@ from torch import Tensor
 
 from privee.attacks import white_box_of
 from privee.attacks.own_model import Outputs, Scaling, from_callable
-from privee.audit.subject import Rows, Subject
+from privee.audit.subject import Rows, Subject, known_words
 from privee.data.columns import SourceColumn, columns_of_names
 from privee.data.datasets import load_dataset
 from privee.data.partition import How, Partition
@@ -158,11 +158,10 @@ def subject_from_entry(entry: str) -> Subject:
 def _subject(name: str, model: str, trained: JointModel, data: JointData) -> Subject:
     joint = white_box_of(trained)
     columns = np.concatenate([values.reshape(len(values), -1) for values in data.columns.values()], axis=1)
-    known = f"{joint.own_columns} of {columns.shape[1]} columns known"
     targets, auxiliary = _pools(data)
     labels = data.labels if data.labelled.any() else None  # new tables need not hold labels
     return Subject(
-        f"{name}, {known}",
+        f"{name}{known_words(joint)}",
         model,
         joint,
         columns,

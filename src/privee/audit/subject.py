@@ -106,7 +106,7 @@ class Subject:
         others = dict.fromkeys(column.party for column in self.described if column.party != party)
         return dataclasses.replace(
             self._rearranged([*known, *sorted(hidden)], len(known)),
-            name=f"{self.name}: all others against {party}",
+            name=f"{self.name.removesuffix(known_words(self.model))}: all others against {party}",
             active=" and ".join(others),
         )
 
@@ -199,6 +199,11 @@ class Subject:
             unknown=tuple(places[self.model.own_columns :]),
             truth=tuple(map(tuple, truth.round(decimals=4).tolist())),
         )
+
+
+def known_words(model: WhiteBox) -> str:
+    """How much the attacker holds, for the end of a name."""
+    return f", {model.own_columns} of {model.own_columns + model.unknown_columns} columns known"
 
 
 def mark_each(subjects: Iterable[Subject], sensitive: Iterable[str]) -> list[Subject]:
