@@ -107,6 +107,6 @@ def _fourth(found: Audit) -> tuple[str, ...]:
     )
     return (
         f"Sealed, the passive party sends one of {SEAL.codes} codes per record, ever. Its scores as they are, asked "
-        f"for without end and with chosen columns, leave {end.guess_normalised:.0%}: {end.grade}. The code itself tells no "
-        f"less: {SEAL.bits:.0f} bits are all that can leave.{worth}",
+        f"for without end and with chosen columns, leave {end.guess_normalised:.0%}: {end.grade}. The code itself "
+        f"tells no less: {SEAL.bits:.0f} bits are all that can leave.{worth}",
     )
