@@ -7,8 +7,8 @@ Halves of the columns (of Adult a split in which the passive party adds somethin
 alone, HashVFL's signs, the unsealed model and own columns alone. `left`: error of the best regression of the private
 columns from the code and the own columns, as a share of what is left without the code.
 
-Every cell is stored in benchmarks/results/sealed_frontier.json as soon as it is measured; what matters most comes first,
-and a run that was interrupted goes on with those that are missing. --show only prints.
+Every cell is stored in benchmarks/results/sealed_frontier.json as soon as it is measured; what matters most comes
+first, and a run that was interrupted goes on with those that are missing. --show only prints.
 """
 
 from __future__ import annotations
