@@ -65,9 +65,8 @@ def show(cells: dict[str, Any]) -> None:
         aucs = "-" if worst["auc"] is None else f"{worst['auc']:.2f} ({worst['guess_auc']:.2f})"
         others = " | ".join(f"{cell['columns'][one]['left']:.2f}" for one in SENSITIVE)
         spec, _, seed = key.rpartition(", seed ")
-        print(
-            f"| {spec} | {seed} | {cell['accuracy']:.1%} | {name}, {worst['grade']} | {worst['left']:.2f} | {aucs} | {others} |"
-        )
+        row = (spec, seed, f"{cell['accuracy']:.1%}", f"{name}, {worst['grade']}", f"{worst['left']:.2f}", aucs, others)
+        print(f"| {' | '.join(row)} |")
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ from privee.party.exporting import export_codes
 from privee.party.ledger.settings import LedgerSettings
 from privee.vfl.run_format import PartyDescription
 from privee.vfl.seal import Seal
+from privee.vfl.seal.code_column import ColumnAbout, write_code_column
 from privee.vfl.seal.records import read_codes
 from tests._support.local_gateway import text_of, visitor
 from tests._support.sealed_world import PASSIVE, ServedParty, asking, digits_world, own_ledger
@@ -143,6 +144,21 @@ def test_an_entity_without_a_code_is_unknown_as_any_other(sealed, handed, codes,
         assert (answer.status_code, answer.json()["code"], answer.json()["positions"]) == (404, "unknown-entity", [1])
         assert PASSIVE not in answer.text
         assert asked.charged == 0
+
+
+def test_an_entity_that_was_left_out_of_the_file_is_unknown(sealed, tmp_path):
+    """Though the active party knows it."""
+    folder = sealed[0].run / "parties" / PASSIVE
+    ids, drawn = read_codes(folder)
+    about = PartyDescription.read(folder)
+    weights = load_coordinator_model(sealed[0].run).weights[PASSIVE]
+    said = ColumnAbout(about.party, "5e" * 32, weights, 8, None)
+    write_code_column(tmp_path / "codes.parquet", said, ids[:7] + ids[8:], np.delete(drawn, 7))
+    with asking(sealed[0], tmp_path, codes={PASSIVE: tmp_path / "codes.parquet"}) as asked:
+        answer = asked.infer("5", "7", "8")
+        assert (answer.status_code, answer.json()["code"], answer.json()["positions"]) == (404, "unknown-entity", [1])
+        assert np.allclose(asked.scores("5", "8"), sealed[1][[5, 8]], **ALIKE)
+        assert asked.charged == 2
 
 
 def test_what_the_partys_own_ledger_refuses_is_a_429_and_costs_nothing(sealed, tmp_path):

@@ -50,14 +50,16 @@ def pin(
     cursor.execute(_SAVE)
     _register(cursor, statements.mark, terms)
     offered = dict(zip(reversed(entities), reversed(candidates.tolist()), strict=True))
-    new = statements.claim_codes(cursor, terms.id, offered)
+    held = statements.look_up_codes(cursor, terms.id, offered.keys())  # most were asked about before
+    missing = {entity: code for entity, code in offered.items() if entity not in held}
+    new = statements.claim_codes(cursor, terms.id, missing)
     refused = new - statements.charge(cursor, dict.fromkeys(new, terms.cost()))
     if refused and whole:
         cursor.execute(_UNDO)
         pinned = Pinned(np.zeros(len(entities), dtype=np.uint8), _which(entities, refused), 0)
         return pinned, _act(REFUSAL, entities, 0, pinned.refused)
     statements.forget_codes(cursor, terms.id, refused)
-    held = statements.look_up_codes(cursor, terms.id, offered.keys() - refused)
+    held |= statements.look_up_codes(cursor, terms.id, missing.keys() - refused)  # another may have been quicker
     codes = np.array([held.get(entity, 0) for entity in entities], dtype=np.uint8)
     pinned = Pinned(codes, _which(entities, refused), len(new) - len(refused))
     return pinned, _act(ANSWER, entities, pinned.new, pinned.refused)

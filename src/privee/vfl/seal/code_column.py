@@ -50,12 +50,12 @@ def key_file(path: Path) -> Path:
 def hashed(key: bytes, entities: Sequence[str]) -> Keys:
     """Eight bytes of a keyed hash of each id."""
     whole = hashlib.blake2b(key=key, digest_size=8)
-    raw: list[bytes] = []
+    raw = bytearray()
     for entity in entities:
         one = whole.copy()  # the key is taken in once
         one.update(entity.encode("utf-8", "surrogatepass"))
-        raw.append(one.digest())
-    return np.frombuffer(b"".join(raw), dtype="<u8").astype(np.uint64)
+        raw += one.digest()
+    return np.frombuffer(raw, dtype="<u8").astype(np.uint64, copy=False)
 
 
 def write_code_column(
@@ -98,18 +98,12 @@ class CodeColumn:
     def read(cls, path: Path) -> CodeColumn:
         """From a file, with its key beside it."""
         try:
-            file = arrow_parquet.ParquetFile(path)
-            noted = {k.decode(): v.decode() for k, v in (file.schema_arrow.metadata or {}).items()}
-            about = _about(noted)
-            if not file.schema_arrow.equals(SCHEMA):
-                raise ValueError
-            keys = np.empty(file.metadata.num_rows, dtype=np.uint64)
-            codes = np.empty(file.metadata.num_rows, dtype=np.uint8)
-            place = 0
-            for batch in file.iter_batches(BLOCK, columns=["entity", "code"]):
-                keys[place : place + len(batch)] = batch.column("entity").to_numpy()
-                codes[place : place + len(batch)] = batch.column("code").to_numpy()
-                place += len(batch)
+            with arrow_parquet.ParquetFile(path, pre_buffer=False) as file:
+                noted = {k.decode(): v.decode() for k, v in (file.schema_arrow.metadata or {}).items()}
+                about = _about(noted)
+                if not file.schema_arrow.equals(SCHEMA):
+                    raise ValueError
+                keys, codes = _columns(file)
         except FileNotFoundError:
             raise PriveeError(f"{path} is missing") from None
         except (pa.ArrowException, KeyError, ValueError, OSError):
@@ -134,6 +128,21 @@ class CodeColumn:
         unknown = self._keys[places] != wanted if len(self._keys) else np.ones(len(wanted), dtype=bool)
         codes = np.where(unknown, 0, self._codes[places] if len(self._keys) else 0).astype(np.uint8)
         return codes, unknown
+
+
+def _columns(file: arrow_parquet.ParquetFile) -> tuple[Keys, Codes]:
+    """Both, block by block: what Arrow has read is not kept beside what is taken from it."""
+    keys, codes = (np.empty(file.metadata.num_rows, dtype=kind) for kind in (np.uint64, np.uint8))
+    place, batch = 0, None
+    for batch in file.iter_batches(BLOCK, columns=["entity", "code"], use_threads=False):
+        keys[place : place + len(batch)] = batch.column("entity").to_numpy()
+        codes[place : place + len(batch)] = batch.column("code").to_numpy()
+        place += len(batch)
+    batch = None  # or its memory is in use
+    pa.default_memory_pool().release_unused()
+    if place < len(keys):
+        raise ValueError
+    return keys, codes
 
 
 def _about(noted: dict[str, str]) -> ColumnAbout:
