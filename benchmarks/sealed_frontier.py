@@ -1,6 +1,6 @@
 """What a seal costs and what it keeps: accuracy against what an attacker without limits learns.
 
-    PRIVEE_DATA_DIR=... python benchmarks/sealed_frontier.py [--folder FOLDER] [--only digits] [--minutes 30] [--show]
+    PRIVEE_DATA_DIR=... python benchmarks/sealed_frontier.py [--only digits] [--minutes 30] [--show] [--page]
 
 Halves of the columns (of Adult a split in which the passive party adds something), an mlp, at most 20,000 training
 rows, three seeds: codes from 2 to 256, epsilon 1, 2, 4, 8 and none, learned with the task (from the model that is not
@@ -174,13 +174,14 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", help="these datasets alone")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after so long; what is missing can follow")
     parser.add_argument("--show", action="store_true", help="print what is stored and measure nothing")
+    parser.add_argument("--page", action="store_true", help="put what is stored into docs/sealed_parties.md")
     given = parser.parse_args()
     torch.set_num_threads(1)
     stored: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     found = stored.setdefault("cells", {})
     todo = [cell for cell in cells(tuple(given.only or cases.DATASETS)) if cell.key not in found]
     end = time.monotonic() + 60 * given.minutes
-    for k, cell in enumerate([] if given.show else todo):
+    for k, cell in enumerate([] if given.show or given.page else todo):
         if time.monotonic() > end:
             break
         started = time.monotonic()
@@ -188,6 +189,8 @@ def main() -> None:
         found[cell.key]["seconds"] = round(time.monotonic() - started, 1)
         keep(stored)
         print(f"{k + 1} of {len(todo)}: {cell.key}: {found[cell.key]}", flush=True)
+    if given.page:
+        tables.write_page(found)
     tables.show(found)
 
 
