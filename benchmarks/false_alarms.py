@@ -1,6 +1,7 @@
 """How often does an audit see a leak where there is none, and does it see one where there is?
 
     python benchmarks/false_alarms.py [--audits 100] [--rows 3000] [--cases ignores shuffled telling]
+        [--questions 5]
 
 Every audit draws a new table of three parties with numbers, yes/no columns and categories, some of which go with the
 active party's own columns, and fits a logistic model. Releases that say nothing:
@@ -11,7 +12,8 @@ Releases that say something, where a plain gradient-boosting attacker has an AUC
 telling    one rare category decides; the scores are released as they are
 
 False alarms are audits in which any column is graded worse than guarded; misses are audits in which the telling column
-is graded better than weak. Prints a table and stores benchmarks/results/false_alarms.json.
+is graded better than weak. With --questions an attacker also asks so often, with own columns of its choice, and its
+grades count by themselves ("ignores, asked again"). Prints a table and stores benchmarks/results/false_alarms.json.
 """
 
 from __future__ import annotations
@@ -87,7 +89,7 @@ class ShuffledRecords(Defense):
         return LabelOnly().guarantee(n_classes)
 
 
-def audit_once(case: str, seed: int, rows: int) -> dict[str, Any]:
+def audit_once(case: str, seed: int, rows: int, questions: int = 0) -> list[dict[str, Any]]:
     """One table, one model, one audit."""
     rng = np.random.default_rng([seed, *case.encode()])
     own, private, columns, odds = make_table(rng, 3 * rows)
@@ -105,10 +107,16 @@ def audit_once(case: str, seed: int, rows: int) -> dict[str, Any]:
     own_described = tuple(c for c in subject.described if c.party == "active")
     subject = dataclasses.replace(subject, described=(*own_described, *columns))
     grid = Grid(defenses=(CASES[case],), attacks=ATTACKS, seeds=(seed,), column_limit=rows, curves=False)
+    if questions:
+        grid = dataclasses.replace(grid, questions=(questions,))
     (card,) = run_grid([subject], grid, jobs=1).cards
     found = {column.name: column.grade for column in card.columns}
     told = plain_attacker(model(own[rows:], private[rows:]), own[rows:], private[rows:, 7] > 0.5)
-    return {"case": case, "seed": seed, "grades": found, "plain_auc": told}
+    audits = [{"case": case, "seed": seed, "grades": found, "plain_auc": told}]
+    if card.most_asked is not None:
+        again = {column.name: column.grade for column in card.most_asked.columns}
+        audits.append({"case": f"{case}, asked again", "seed": seed, "grades": again, "plain_auc": told})
+    return audits
 
 
 def plain_attacker(scores: np.ndarray, own: np.ndarray, holds: np.ndarray) -> float:
@@ -130,11 +138,12 @@ def main() -> None:
     parser.add_argument("--audits", type=int, default=100)
     parser.add_argument("--rows", type=int, default=3000)
     parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--questions", type=int, default=0)
     parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
     chosen = parser.parse_args()
     rows: list[dict[str, Any]] = []
     for k in range(chosen.audits):
-        rows += [audit_once(case, k, chosen.rows) for case in chosen.cases]
+        rows += [row for case in chosen.cases for row in audit_once(case, k, chosen.rows, chosen.questions)]
         store(chosen.out, chosen.rows, rows)  # as far as it is: this takes long
         print(f"{k + 1} of {chosen.audits}", flush=True)
     table = Table("case", "audits", "wrong", "share", "95 % interval")
@@ -151,7 +160,7 @@ def summed_up(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     results = []
     for case in dict.fromkeys(row["case"] for row in rows):
         mine = [row for row in rows if row["case"] == case]
-        if case == "telling":
+        if case.startswith("telling"):
             mine = [row for row in mine if row["plain_auc"] > 0.9]
             wrong = sum(row["grades"].get("few") not in ("open", "weak") for row in mine)
         else:
