@@ -160,24 +160,25 @@ def cells(datasets: tuple[str, ...]) -> Iterator[Cell]:
                     yield from (Cell(dataset, spec, seed) for spec in specs)
 
 
-def keep(stored: dict[str, Any]) -> None:
+def keep(stored: dict[str, Any], file: Path) -> None:
     """Whole or not at all."""
-    beside = RESULTS.with_suffix(".part")
+    beside = file.with_suffix(".part")
     beside.write_text(json.dumps({"torch": torch.__version__} | stored, indent=1) + "\n", encoding="utf-8")
-    beside.replace(RESULTS)
+    beside.replace(file)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     folder = Path(tempfile.gettempdir()) / "privee-sealed-frontier"
     parser.add_argument("--folder", type=Path, default=folder, help="where models are kept [%(default)s]")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where cells are stored [%(default)s]")
     parser.add_argument("--only", nargs="*", help="these datasets alone")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after so long; what is missing can follow")
     parser.add_argument("--show", action="store_true", help="print what is stored and measure nothing")
     parser.add_argument("--page", action="store_true", help="put what is stored into docs/sealed_parties.md")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    stored: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    stored: dict[str, Any] = json.loads(given.results.read_text()) if given.results.exists() else {}
     found = stored.setdefault("cells", {})
     todo = [cell for cell in cells(tuple(given.only or cases.DATASETS)) if cell.key not in found]
     end = time.monotonic() + 60 * given.minutes
@@ -187,7 +188,7 @@ def main() -> None:
         started = time.monotonic()
         found[cell.key] = cell.measured(given.folder) | {"seconds": 0.0}
         found[cell.key]["seconds"] = round(time.monotonic() - started, 1)
-        keep(stored)
+        keep(stored, given.results)
         print(f"{k + 1} of {len(todo)}: {cell.key}: {found[cell.key]}", flush=True)
     if given.page:
         tables.write_page(found)
