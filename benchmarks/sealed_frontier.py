@@ -4,7 +4,7 @@
 
 Halves of the columns (of Adult a split in which the passive party adds something), an mlp, at most 20,000 training
 rows, three seeds: codes from 2 to 256, epsilon 1, 2, 4, 8 and none, learned with the task (from the model that is not
-sealed) or from the party's columns alone, HashVFL's signs, the unsealed model (also with the wider top that sealed
+sealed) or from the party's columns alone, HashVFL's signs, the unsealed model (also with the hidden layer that sealed
 models have), own columns alone (in the same model, and in the best of two others), and Ordered-DP before the unsealed
 model. `left`: error of the best regression of the private columns from the code and the own columns, as a share of
 what is left without the code.
@@ -44,7 +44,7 @@ SEEDS = (0, 1, 2)
 PARTY = "passive-1"
 FIRST = ("codes=8", "codes=16", "codes=4,epsilon=4")
 SECOND = ("codes=8,learn=own", "codes=64", "codes=4", "codes=8,epsilon=4", "signs=3")
-PLAIN = ("own columns, best", "own columns", "unsealed", "unsealed, wide top")
+PLAIN = ("own columns, best", "own columns", "unsealed", "unsealed, hidden layer")
 RELEASED = "ordered-dp:epsilon=4"
 THEN = (
     *("codes=2", "codes=32", "codes=256", "signs=4", "signs=6", "codes=16,learn=own"),
@@ -67,10 +67,12 @@ class Cell:
 
     def measured(self, folder: Path) -> dict[str, Any]:
         data = cases.data_of(self.dataset, self.seed)
-        if self.spec in ("own columns", "unsealed, wide top"):
-            wide = self.spec != "own columns"
+        if self.spec in ("own columns", "unsealed, hidden layer"):
+            hidden = self.spec != "own columns"
             worth = utility_of(
-                cases.trained(self.dataset, self.seed, blind=not wide, wide=wide).scores(torch.from_numpy(data.test)),
+                cases.trained(self.dataset, self.seed, blind=not hidden, hidden=hidden).scores(
+                    torch.from_numpy(data.test)
+                ),
                 data.labels[data.test],
             )
             return {"accuracy": worth.accuracy, "auc": worth.auc}

@@ -15,7 +15,7 @@ from privee.vfl.defaults import LEFT_OPEN, filled_settings
 from privee.vfl.experiment import open_model, partition_of, train_run
 from privee.vfl.joint_data import JointData, from_dataset
 from privee.vfl.joint_model import COORDINATOR, JointModel, make_models
-from privee.vfl.models._registry import WideTop
+from privee.vfl.models._registry import HiddenTop
 from privee.vfl.run_format import is_finished_run
 from privee.vfl.seal.sealing import longer
 from privee.vfl.seeds import build
@@ -54,17 +54,17 @@ def data_of(name: str, seed: int) -> JointData:
     return from_dataset(dataset, partition)
 
 
-def trained(name: str, seed: int, *, blind: bool = False, wide: bool = False) -> JointModel:
+def trained(name: str, seed: int, *, blind: bool = False, hidden: bool = False) -> JointModel:
     """For comparison: the same model without the passive party's columns, or with the top that sealed models have."""
     data = data_of(name, seed)
     columns = {k: np.zeros_like(v) if blind and k != "active" else v for k, v in data.columns.items()}
     bottoms, top = make_models("mlp", data.shapes, len(data.class_names), seed)
-    if wide:
-        top = build(seed, COORDINATOR, lambda: WideTop(len(columns), len(data.class_names)))
+    if hidden:
+        top = build(seed, COORDINATOR, lambda: HiddenTop(len(data.class_names)))
     joint = JointModel(columns, data.labels, bottoms, top)
     rows, settings = torch.from_numpy(data.train), settings_of(name, seed)
     joint.prepare(rows, scaling=settings.scaling)
-    train(joint.coordinator, joint.learners, rows, longer(settings) if wide else settings)
+    train(joint.coordinator, joint.learners, rows, longer(settings) if hidden else settings)
     return joint
 
 

@@ -130,7 +130,7 @@ def make_top(
     return build(
         seed,
         COORDINATOR,
-        lambda: SealedTop(model.sealed_top(len(parties), n_classes, places), places, model.code_width(n_classes)),
+        lambda: SealedTop(model.sealed_top(len(parties), n_classes), places, model.width(n_classes)),
     )
 
 

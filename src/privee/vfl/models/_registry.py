@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -15,7 +15,7 @@ EMBEDDING = 64
 HIDDEN = 128
 WIDE = 256
 LEFT_OUT = 0.2
-"""Share of a wide top's hidden layer that is left out while it is trained."""
+"""Share of such a hidden layer that is left out while it is trained."""
 
 Shape = tuple[int, ...]
 
@@ -75,26 +75,23 @@ def dense_top(parties: int, n_classes: int) -> nn.Module:
     return ConcatTop(nn.Sequential(nn.Linear(width, WIDE), nn.ReLU(), nn.Linear(WIDE, n_classes)))
 
 
-class WideTop(nn.Module):
-    """Two layers for parties of which some send codes: what a code means depends on the other columns.
+class HiddenTop(nn.Module):
+    """A hidden layer for parties of which some send codes: what a code means depends on the other columns.
 
-    A code's vector is its part of the hidden layer already; embeddings go through a layer of their own first.
+    Embeddings and the vectors of codes are added up, which is the hidden layer; the last layer of a party's part is
+    linear, so nothing stands between.
     """
 
-    def __init__(self, parties: int, n_classes: int, sealed: Collection[int] = ()) -> None:
+    def __init__(self, n_classes: int) -> None:
         super().__init__()
-        self.width = HIDDEN
-        self.enter = nn.ModuleList(
-            nn.Identity() if place in sealed else nn.Linear(EMBEDDING, HIDDEN) for place in range(parties)
-        )
         self.leave_out = Dropout(LEFT_OUT, "top")
-        self.leave = nn.Linear(HIDDEN, n_classes)
+        self.leave = nn.Linear(EMBEDDING, n_classes)
 
     def forward(self, parts: Sequence[Tensor]) -> Tensor:
         """Logits."""
-        hidden = self.enter[0](parts[0])
-        for enter, part in zip(list(self.enter)[1:], parts[1:], strict=True):
-            hidden = hidden + enter(part)
+        hidden = parts[0]
+        for part in parts[1:]:
+            hidden = hidden + part
         logits: Tensor = self.leave(self.leave_out(torch.relu(hidden)))
         return logits
 
@@ -123,21 +120,17 @@ class Architecture(NamedTuple):
         bottom: a party's part, from the shape of its columns and the number of classes.
         top: what comes after, from the number of parties and that of classes.
         embedding: how many numbers a party hands over for a record; None for as many as there are classes.
-        wide: whether a top of two layers comes after where some parties are sealed; else it is the same.
+        hidden: whether a hidden layer comes in between where some parties are sealed; else the top is the same.
     """
 
     bottom: Bottom
     top: Top
     embedding: int | None = EMBEDDING
-    wide: bool = False
+    hidden: bool = False
 
-    def sealed_top(self, parties: int, n_classes: int, sealed: Collection[int]) -> nn.Module:
-        """What comes after where the parties in these places send codes."""
-        return WideTop(parties, n_classes, sealed) if self.wide else self.top(parties, n_classes)
-
-    def code_width(self, n_classes: int) -> int:
-        """How many numbers stand for a code in such a top."""
-        return HIDDEN if self.wide else self.width(n_classes)
+    def sealed_top(self, parties: int, n_classes: int) -> nn.Module:
+        """What comes after where some parties send codes."""
+        return HiddenTop(n_classes) if self.hidden else self.top(parties, n_classes)
 
     def width(self, n_classes: int) -> int:
         """How many numbers a party hands over for a record."""
@@ -155,7 +148,7 @@ def register(*, top: Top, embedding: int | None = EMBEDDING) -> Callable[[Bottom
 
     def add(bottom: Bottom) -> Bottom:
         name = bottom.__module__.rpartition(".")[2].replace("_", "-")
-        MODELS.add(name, Architecture(bottom, top, embedding, wide=top is dense_top))
+        MODELS.add(name, Architecture(bottom, top, embedding, hidden=top is dense_top))
         return bottom
 
     return add

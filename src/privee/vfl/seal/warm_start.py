@@ -50,18 +50,10 @@ def warm_start(joint: JointModel, teacher: JointModel, rows: Tensor, seed: int) 
         book = top.book(place) if isinstance(top, SealedTop) else None
         if book is not None and book.seal.signs is None:
             with torch.no_grad():
-                book.vectors.copy_(_stretched(middles, book.vectors.shape[1], derived(seed, "vectors", party.name)))
+                book.vectors.copy_(middles)
     active = joint.parties[0]
     if isinstance(active, ActiveParty):
         active.believe(rows, teacher.coordinator.scores(rows), BELIEF)
-
-
-def _stretched(middles: Tensor, width: int, seed: int) -> Tensor:
-    """In a space of so many directions: themselves, or turned at random, with distances kept but for chance."""
-    if middles.shape[1] == width:
-        return middles
-    generator = torch.Generator().manual_seed(seed)
-    return middles @ torch.randn(middles.shape[1], width, generator=generator) / width**0.5
 
 
 def _middles(embedded: Tensor, count: int, seed: int) -> Tensor:
