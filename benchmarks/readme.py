@@ -43,15 +43,18 @@ def with_block(text: str, name: str, made: str) -> str:
 
 def commands(text: str) -> list[str]:
     """The train and audit commands of the page, as they stand there."""
-    lines = re.findall(r"^(privee (?:train digits|audit runs/digits)[^#\n]*)", text, flags=re.MULTILINE)
-    if len(lines) < 2:
+    lines = [
+        re.search(rf"^privee {words}(?![\w-])[^#\n]*", text, flags=re.MULTILINE)
+        for words in ("train digits", "audit runs/digits")
+    ]
+    if None in lines:
         raise SystemExit("README.md trains and audits digits no more")
-    return [line.strip() for line in lines]
+    return [line[0].strip() for line in lines if line is not None]
 
 
 def run_audit(text: str, folder: Path) -> list[dict[str, Any]]:
     """The scorecards of the page's own audit."""
-    train, audit = commands(text)[:2]
+    train, audit = commands(text)
     _printed(train, folder)
     cards: list[dict[str, Any]] = json.loads(_printed(f"{audit} --json", folder))["cards"]
     return cards
