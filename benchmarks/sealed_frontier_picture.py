@@ -38,7 +38,8 @@ def main() -> None:
         for label, marker, colour, chosen in KINDS:
             points = [(mean(c, "left"), mean(c, "accuracy"), s) for s, c in seals.items() if chosen(s)]
             points = [(x[0], y[0], s) for x, y, s in points if x is not None and y is not None]
-            axis.scatter(*zip(*[p[:2] for p in points], strict=True), marker=marker, color=colour, s=26, label=label)
+            places = list(zip(*[point[:2] for point in points], strict=True)) or [(), ()]
+            axis.scatter(*places, marker=marker, color=colour, s=26, label=label)
             for x, y, spec in points:
                 if spec in ("codes=8", "codes=16", "codes=4,epsilon=4", "codes=8,epsilon=1"):
                     short = spec.replace("codes=", "").replace(",epsilon=", ", ε ")
