@@ -62,6 +62,9 @@ def _lines(axis: plt.Axes, seals: dict) -> None:
         level = mean(seals.get(spec, []), "accuracy")
         if level is not None:
             axis.axhline(level[0], color="#777777", linestyle=style, linewidth=0.9, label=words)
+    plain = [mean(seals.get("unsealed", []), name) for name in ("left", "accuracy")]
+    if plain[0] and plain[1]:
+        axis.scatter([plain[0][0]], [plain[1][0]], marker="o", color="#222222", s=26, label="not sealed: the embedding")
     once, ten = (mean(seals.get("ordered-dp:epsilon=4", []), name) for name in ("left", "left_asked_ten_times"))
     level = mean(seals.get("ordered-dp:epsilon=4", []), "accuracy")
     if once and ten and level:
