@@ -12,15 +12,17 @@ from numpy.typing import NDArray
 
 from privee.atomic import refuse_existing
 from privee.errors import PriveeError
+from privee.party.ledger import PartyLedger, SealTerms
 from privee.party.ledger.settings import LedgerSettings
 from privee.party.party_model import PartyModel
-from privee.party.stores import Source, open_store
+from privee.party.stores import Found, Source, open_store
 from privee.progress import Progress
 from privee.vfl.run_format import PartyDescription
 from privee.vfl.seal.code_column import ColumnAbout, write_code_column
 from privee.vfl.seal.records import read_codes
 
 BLOCK = 1 << 16
+NONE = np.zeros(0, dtype=bool)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,36 +79,52 @@ def export_codes(
     more = [one for one in dict.fromkeys(entities or ()) if one not in known]
     if more and source is None:
         raise PriveeError("records that are new since the training need the party's columns: give --data")
-    store = open_store(folder, about, source) if source is not None and more else None
-    wanted = [*trained, *more]
+    # Codes of records of the training are drawn already, whatever their columns: these take no memory here.
+    blank = np.broadcast_to(np.zeros(about.features, dtype=np.float32), (len(trained), about.features))
+    found = _new_records(folder, about, source, more) if source is not None and more else Found(blank[:0], NONE)
+    held = [one for one, unknown in zip(more, found.unknown.tolist(), strict=True) if not unknown]
+    columns = found.columns.reshape(len(more), about.features)[~found.unknown]
     counted = ledger.open(folder, model.sealed)
     if counted is None or model.sealed is None:
         raise PriveeError(f"{folder} has no ledger to charge the codes in")
-    kept: list[str] = []
-    codes: list[NDArray[np.uint8]] = []
-    charged = refused = unknown = 0
-    try:
-        for start in range(0, len(wanted), BLOCK):
-            some = wanted[start : start + BLOCK]
-            columns = np.zeros((len(some), about.features), dtype=np.float32)
-            new = [place for place in range(len(some)) if start + place >= len(trained)]
-            if store is not None and new:
-                found = store.find([some[place] for place in new])
-                columns[new] = found.columns.reshape(len(new), -1)
-                away = {new[place] for place in np.flatnonzero(found.unknown).tolist()}
-                unknown += len(away)
-                held = [place for place in range(len(some)) if place not in away]
-                some, columns = [some[place] for place in held], columns[held]
-            pinned = counted.pin(some, model.sealed, model.codes(columns, some))
-            charged += pinned.new
-            refused += int(pinned.refused.sum())
-            kept += [entity for entity, no in zip(some, pinned.refused.tolist(), strict=True) if not no]
-            codes.append(pinned.codes[~pinned.refused])
-            progress(min(start + BLOCK, len(wanted)), len(wanted))
-    finally:
-        counted.close()
-        if store is not None:
-            store.close()
+    with counted:
+        parts = [
+            _pinned(counted, model, model.sealed, *records, progress) for records in ((trained, blank), (held, columns))
+        ]
+    kept = [entity for part in parts for entity in part[0]]
+    codes, charged = np.concatenate([part[1] for part in parts]), sum(part[2] for part in parts)
     noted = ColumnAbout(about.party, model.sealed.seal, model.weights, about.seal.codes, about.seal.epsilon)
-    write_code_column(target, noted, kept, np.concatenate(codes), force=force)
-    return Exported(str(target), len(kept), charged, refused, unknown)
+    write_code_column(target, noted, kept, codes, force=force)
+    refused = len(trained) + len(held) - len(kept)
+    return Exported(str(target), len(kept), charged, refused, len(more) - len(held))
+
+
+def _new_records(folder: Path, about: PartyDescription, source: Source, entities: Sequence[str]) -> Found:
+    """Columns of records that are new since the training."""
+    store = open_store(folder, about, source)
+    try:
+        return store.find(entities)
+    finally:
+        store.close()
+
+
+def _pinned(
+    ledger: PartyLedger,
+    model: PartyModel,
+    terms: SealTerms,
+    entities: Sequence[str],
+    columns: NDArray[np.float32],
+    progress: Progress,
+) -> tuple[list[str], NDArray[np.uint8], int]:
+    """Who may have a code, the codes, and how many were charged now; a block of entities in each transaction."""
+    kept: list[str] = []
+    codes = [np.zeros(0, dtype=np.uint8)]
+    charged = 0
+    for start in range(0, len(entities), BLOCK):
+        some = entities[start : start + BLOCK]
+        pinned = ledger.pin(some, terms, model.codes(columns[start : start + BLOCK], some))
+        charged += pinned.new
+        kept += [entity for entity, refused in zip(some, pinned.refused.tolist(), strict=True) if not refused]
+        codes.append(pinned.codes[~pinned.refused])
+        progress(min(start + BLOCK, len(entities)), len(entities))
+    return kept, np.concatenate(codes), charged
