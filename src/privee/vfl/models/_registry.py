@@ -89,10 +89,10 @@ class HiddenTop(nn.Module):
 
     def forward(self, parts: Sequence[Tensor]) -> Tensor:
         """Logits."""
-        hidden = parts[0]
-        for part in parts[1:]:
-            hidden = hidden + part
-        logits: Tensor = self.leave(self.leave_out(torch.relu(hidden)))
+        hidden = parts[0] + parts[1]
+        for part in parts[2:]:
+            hidden += part
+        logits: Tensor = self.leave(self.leave_out(hidden.relu_()))
         return logits
 
 

@@ -31,7 +31,11 @@ class CodeBook(nn.Module):
         if self.seal.signs is None:
             if self._one_hot is None or self._one_hot.dtype != self.vectors.dtype:
                 self._one_hot = torch.eye(self.seal.codes, dtype=self.vectors.dtype)
-            return self._one_hot[codes.long()]
+            try:
+                return self._one_hot.index_select(0, codes.int())
+            except (IndexError, RuntimeError):
+                raise _not_among(self.seal) from None
+        _check_codes(codes, self.seal)
         bits = (codes.long()[:, None] >> torch.arange(self.seal.signs)) & 1
         return (2 * bits - 1).to(self.vectors.dtype)
 
@@ -54,14 +58,12 @@ class SealedTop(nn.Module):
     def __init__(self, top: nn.Module, seals: Mapping[int, Seal], width: int) -> None:
         super().__init__()
         self.top = top
-        self.books = nn.ModuleDict({str(place): CodeBook(seal, width) for place, seal in sorted(seals.items())})
+        self._by_place = {place: CodeBook(seal, width) for place, seal in sorted(seals.items())}
+        self.books = nn.ModuleDict({str(place): book for place, book in self._by_place.items()})
 
     def book(self, place: int) -> CodeBook | None:
         """The code book of the party in this place, if it is sealed."""
-        if str(place) not in self.books:
-            return None
-        found = self.books[str(place)]
-        return found if isinstance(found, CodeBook) else None
+        return self._by_place.get(place)
 
     def forward(self, parts: Sequence[Tensor]) -> Tensor:
         """Logits."""
@@ -78,7 +80,7 @@ def entered(top: nn.Module, parts: Sequence[Tensor]) -> list[Tensor]:
     leaves = []
     for place, part in enumerate(parts):
         book = top.book(place) if isinstance(top, SealedTop) else None
-        check_sent(part, book)
+        _check_kind(part, book)
         if book is None:
             leaves.append(part.requires_grad_())
         else:
@@ -94,7 +96,20 @@ def check_all_sent(top: nn.Module, parts: Sequence[Tensor]) -> None:
 
 def check_sent(part: Tensor, book: CodeBook | None) -> None:
     """Codes from a sealed party, and numbers from any other."""
+    _check_kind(part, book)
+    if book is not None:
+        _check_codes(part, book.seal)
+
+
+def _check_kind(part: Tensor, book: CodeBook | None) -> None:
     if (part.dtype == torch.uint8) != (book is not None):
         raise PriveeError("a sealed party sends codes, any other an embedding; one of them sent something else")
-    if book is not None and len(part) and int(part.max()) >= book.seal.codes:
-        raise PriveeError(f"a code is not among the {book.seal.codes} of its seal")
+
+
+def _check_codes(codes: Tensor, seal: Seal) -> None:
+    if len(codes) and int(codes.max()) >= seal.codes:
+        raise _not_among(seal)
+
+
+def _not_among(seal: Seal) -> PriveeError:
+    return PriveeError(f"a code is not among the {seal.codes} of its seal")

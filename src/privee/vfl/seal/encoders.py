@@ -18,7 +18,7 @@ from torch.nn import functional
 from privee.errors import PriveeError
 from privee.vfl.models import Scaling
 from privee.vfl.seal.settings import Seal
-from privee.vfl.seal.steps import Steps
+from privee.vfl.seal.steps import Make, Steps
 
 EXPLORE = 1.0
 """Gumbel noise on the codes' logits at the start of a training; it fades to nothing."""
@@ -26,6 +26,9 @@ BALANCE = 0.1
 """How strongly codes are pulled towards being used alike: the weight of their entropy in a batch."""
 HUSH = 4.0
 """How strongly codes are kept from telling a sensitive column: the weight of their mutual information."""
+FEW = 16
+"""Up to so many numbers of the head, making one layer of two saves more than it costs."""
+KEPT = -1
 
 
 class Sent(NamedTuple):
@@ -58,33 +61,34 @@ class JointEncoder(Encoder):
         super().__init__(seal)
         self.bottom, self.head = bottom, nn.Linear(width, seal.codes)
         self.steps = Steps(role, lambda uniform: uniform.log_().neg_().log_().neg_())
-        self.response = Steps(f"{role} response", lambda uniform: uniform)
+        self.response = Steps(f"{role} response", response_to(seal))
         self._keeps = seal.keeps
 
     def forward(self, columns: Tensor) -> Tensor:
         """Logits of the codes."""
-        logits: Tensor = self.head(self.bottom(columns))
-        return logits
+        return through(self.bottom, self.head, columns)
 
     def choose(self, columns: Tensor) -> Tensor:
-        """The likeliest code."""
-        return self(columns).argmax(dim=1).to(torch.uint8)
+        """The likeliest code; layer by layer, to the bits that runs were sealed with."""
+        return self.head(self.bottom(columns)).argmax(dim=1).to(torch.uint8)
 
     @torch.no_grad()
     def send(self, numbers: Tensor, secrets: Sequence[Tensor]) -> Sent:
         """Codes of a training batch."""
         fading = EXPLORE * (1 - self.steps.done)
         noisy = torch.add(numbers, self.steps.next(*numbers.shape), alpha=fading)
-        chances = functional.softmax(noisy, dim=1)
+        most, chosen = noisy.max(dim=1, keepdim=True)
+        chances = (noisy - most).exp_()  # softmax by hand: its own kernel is slow on few classes
+        chances /= chances.sum(dim=1, keepdim=True)
         pull = chances.mean(dim=0).add_(1e-9).log_().mul_(BALANCE / len(chances))
         for secret in secrets:
             pull = pull + HUSH * told_by_batch(secret, chances)
 
         def back(gradient: Tensor) -> Tensor:
             wanted = torch.add(pull, gradient, alpha=self._keeps)
-            return chances * (wanted - (wanted * chances).sum(dim=1, keepdim=True))
+            return torch._softmax_backward_data(wanted, chances, 1, wanted.dtype)
 
-        return Sent(responded(noisy.argmax(dim=1), self.seal, self.response).to(torch.uint8), back)
+        return Sent(responded(chosen[:, 0], self.seal, self.response).to(torch.uint8), back)
 
 
 class SignEncoder(Encoder):
@@ -95,16 +99,16 @@ class SignEncoder(Encoder):
         bits = seal.signs or 1
         self.bottom, self.head = bottom, nn.Linear(width, bits)
         self.level = nn.BatchNorm1d(bits, affine=False)
-        self.response = Steps(f"{role} response", lambda uniform: uniform)
+        self.response = Steps(f"{role} response", response_to(seal))
 
     def forward(self, columns: Tensor) -> Tensor:
         """The numbers whose signs count."""
-        numbers: Tensor = self.level(self.head(self.bottom(columns)))
+        numbers: Tensor = self.level(through(self.bottom, self.head, columns))
         return numbers
 
     def choose(self, columns: Tensor) -> Tensor:
-        """The signs as one number."""
-        return _as_number(self(columns) > 0).to(torch.uint8)
+        """The signs as one number; layer by layer, to the bits that runs were sealed with."""
+        return _as_number(self.level(self.head(self.bottom(columns))) > 0).to(torch.uint8)
 
     @torch.no_grad()
     def send(self, numbers: Tensor, secrets: Sequence[Tensor]) -> Sent:
@@ -156,6 +160,22 @@ def make_encoder(bottom: nn.Module, width: int, seal: Seal, role: str) -> Encode
     return (JointEncoder if seal.signs is None else SignEncoder)(bottom, width, seal, role)
 
 
+def through(bottom: nn.Module, head: nn.Linear, columns: Tensor) -> Tensor:
+    """The head's numbers of these columns. Where a bottom ends in a linear layer, the two are made one first.
+
+    That is the same function of the same weights, for less work: codes are few, embeddings are wide.
+    """
+    *before, last = bottom if isinstance(bottom, nn.Sequential) else (bottom,)
+    if not isinstance(last, nn.Linear) or head.out_features > FEW:
+        numbers: Tensor = head(bottom(columns))
+        return numbers
+    values = columns
+    for module in before:
+        values = module(values)
+    bias = head.bias if last.bias is None else torch.addmv(head.bias, head.weight, last.bias)
+    return functional.linear(values, head.weight @ last.weight, bias)
+
+
 def told_by_batch(secret: Tensor, chances: Tensor) -> Tensor:
     """The gradient, at the chances of the codes, of what they tell of a column (one-hot): mutual information in nats.
 
@@ -174,13 +194,22 @@ def _firm(chances: Tensor) -> Tensor:
     return torch.lerp(chances, chosen, 0.9)
 
 
-def responded(codes: Tensor, seal: Seal, draws: Steps) -> Tensor:
+def response_to(seal: Seal) -> Make:
+    """From uniform numbers, of each two: what is sent instead of a code, or `KEPT`."""
+
+    def make(uniform: Tensor) -> Tensor:
+        others = (uniform * seal.codes).long().clamp_max_(seal.codes - 1)
+        return torch.where(uniform < seal.keeps, KEPT, others.roll(-1))
+
+    return make
+
+
+def responded(codes: Tensor, seal: Seal, response: Steps) -> Tensor:
     """Through the randomised response, as the top model must learn to expect it: training is not what it protects."""
     if seal.epsilon is None:
         return codes
-    keep, other = draws.next(len(codes), 2).T
-    others = (other * seal.codes).to(codes.dtype).clamp_max_(seal.codes - 1)
-    return torch.where(keep < seal.keeps, codes, others)
+    instead = response.next(len(codes), 2)[:, 0]
+    return torch.where(instead == KEPT, codes, instead)
 
 
 def _as_number(signs: Tensor) -> Tensor:

@@ -60,7 +60,7 @@ class Steps(nn.Module):
         self.count += 1
         # Multiples of a large odd number go through all places in an order that looks like none.
         place = ((self._from + self.count * ODD) % 2**64 >> 20) % (len(self._drawn) - size)
-        return self._drawn[place : place + size].view(rows, columns)
+        return self._drawn.as_strided((rows, columns), (columns, 1), place)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         """The count is a plain number while steps are taken, and a tensor among the weights."""
