@@ -3,6 +3,7 @@
 import dataclasses
 
 from privee.audit.comparison import compare_audits, same_results
+from privee.audit.results import AskedAgain, WithoutEnd
 from tests._support.made_audits import make_audit, make_loans
 from tests._support.odd_audits import only, rebuilt, without_columns
 
@@ -52,6 +53,48 @@ def test_grades_of_columns_and_of_defenses_go_either_way():
     assert compare_audits(before, now).count("better") == len(found.going("better")) == 2
     assert compare_audits(before, now).count("worse") == 1
     assert not same_results(before, now)
+
+
+def again(card, grade: str, *, questions: int = 5) -> AskedAgain:
+    columns = tuple(dataclasses.replace(column, grade=grade) for column in card.columns[:1])
+    return AskedAgain(
+        questions=questions, grade=grade, verdict="", guess_normalised=0.5, after=(1, 0.5), columns=columns, records=9
+    )
+
+
+def endless(card, grade: str) -> WithoutEnd:
+    columns = tuple(dataclasses.replace(column, grade=grade) for column in card.columns[:1])
+    return WithoutEnd(
+        grade=grade, verdict="", guess_normalised=0.5, columns=columns, records=9, proven="", not_covered=()
+    )
+
+
+def with_first_card(audit, **parts):
+    first, *rest = audit.cards
+    made = {name: make(first) for name, make in parts.items()}
+    return rebuilt(audit, cards=(dataclasses.replace(first, **made), *rest))
+
+
+def test_who_asks_again_or_without_end_is_compared_too():
+    """The grade of whoever asks once stays, and the others fall: that is not "no grade changed"."""
+    before = with_first_card(
+        NOW,
+        asked_again=lambda c: (again(c, "guarded", questions=2), again(c, "guarded")),
+        without_end=lambda c: endless(c, "weak"),
+    )
+    now = with_first_card(
+        NOW,
+        asked_again=lambda c: (again(c, "open"), again(c, "open", questions=10)),
+        without_end=lambda c: endless(c, "guarded"),
+    )
+    column, defense = NOW.cards[0].columns[0].name, NOW.cards[0].defense
+    assert [(c.defense, c.column, c.asked, c.before, c.now, c.direction) for c in the_only(before, now).changes] == [
+        (defense, "", "5 questions", "guarded", "open", "worse"),
+        (defense, "", "without end", "weak", "guarded", "better"),
+        (defense, column, "5 questions", "guarded", "open", "worse"),
+        (defense, column, "without end", "weak", "guarded", "better"),
+    ]
+    assert the_only(NOW, now).changes == (), "what one audit did not try is no change"
 
 
 def test_a_word_that_is_no_grade_here_goes_no_way():

@@ -7,20 +7,24 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from privee.audit.grades import GRADES, grade_of
-from privee.audit.results import Audit, Card, SubjectInfo
+from privee.audit.results import AskedAgain, Audit, Card, SubjectInfo, WithoutEnd
 
 Direction = Literal["better", "worse", "other"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Change:
-    """A grade that is not what it was: of a column under a defense, or of a defense as a whole (`column` is "")."""
+    """A grade that is not what it was: of a column under a defense, or of a defense as a whole (`column` is "").
+
+    `asked` is "" for whoever asks once and honestly, else "5 questions" or "without end".
+    """
 
     defense: str
     column: str
     party: str
     before: str
     now: str
+    asked: str = ""
 
     @property
     def direction(self) -> Direction:
@@ -124,19 +128,40 @@ def _subject(before: Audit, now: Audit, old: SubjectInfo, new: SubjectInfo) -> S
 
 
 def _changes(earlier: Mapping[str, Card], later: Mapping[str, Card], *, by_column: bool) -> Iterator[Change]:
-    both = [(earlier[defense], card) for defense, card in later.items() if defense in earlier]
-    for old, new in both:
-        grades = (old.grade, new.grade) if by_column else (_mean_grade(old), _mean_grade(new))
+    both = [
+        (new.defense, asked, before, now)
+        for new in later.values()
+        if new.defense in earlier
+        for asked, before, now in _ways(earlier[new.defense], new)
+    ]
+    for defense, asked, before, now in both:
+        grades = (before.grade, now.grade)
+        if isinstance(before, Card) and isinstance(now, Card) and not by_column:
+            grades = (_mean_grade(before), _mean_grade(now))
         if grades[0] != grades[1]:
-            yield Change(defense=new.defense, column="", party="", before=grades[0], now=grades[1])
-    for old, new in both:
-        known = {(column.party, column.name): column for column in old.columns}
-        for column in new.columns:
-            same = known.get((column.party, column.name))
-            if same is not None and same.grade != column.grade:
+            yield Change(defense=defense, column="", party="", before=grades[0], now=grades[1], asked=asked)
+    for defense, asked, before, now in both:
+        known = {(column.party, column.name): column.grade for column in before.columns}
+        for column in now.columns:
+            same = known.get((column.party, column.name), column.grade)
+            if same != column.grade:
                 yield Change(
-                    defense=new.defense, column=column.name, party=column.party, before=same.grade, now=column.grade
+                    defense=defense, column=column.name, party=column.party, before=same, now=column.grade, asked=asked
                 )
+
+
+Graded = Card | AskedAgain | WithoutEnd
+
+
+def _ways(before: Card, now: Card) -> Iterator[tuple[str, Graded, Graded]]:
+    """The ways of asking that both audits tried: once and honestly, so many times, without end."""
+    yield "", before, now
+    known = {one.questions: one for one in before.asked_again}
+    for one in now.asked_again:
+        if one.questions in known:
+            yield f"{one.questions} questions", known[one.questions], one
+    if before.without_end is not None and now.without_end is not None:
+        yield "without end", before.without_end, now.without_end
 
 
 def _mean_grade(card: Card) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -40,9 +40,6 @@ from privee.cli.training_options import (
 )
 from privee.data.partition import How
 from privee.errors import PriveeError
-
-if TYPE_CHECKING:
-    pass
 
 
 def train(
