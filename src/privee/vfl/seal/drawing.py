@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from privee.atomic import whole_file
 from privee.errors import PriveeError
 from privee.randomness import Draws
 from privee.theory import released_codes
@@ -72,18 +72,19 @@ def new_secret() -> bytes:
 
 
 def kept_secret(folder: Path) -> bytes:
-    """The party's secret in its folder of a run; made there if there is none yet, for its owner's eyes alone."""
+    """The party's secret in its folder of a run; made there if there is none yet, for its owner's eyes alone.
+
+    No crash leaves half of one, and of two processes that make one at the same time the first one's stays.
+    """
     path = folder / KEY
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:  # another process was quicker
-            return read_secret(folder)
-        with os.fdopen(handle, "wb") as file:
-            file.write(new_secret())
-            file.flush()
-            os.fsync(file.fileno())
+            with whole_file(path, private=True) as partial:
+                partial.write_bytes(new_secret())
+        except PriveeError:
+            if not path.is_file():  # else another process was quicker
+                raise
     return read_secret(folder)
 
 
