@@ -8,6 +8,7 @@ import pytest
 from privee.defenses import defense
 from privee.gateway.budget.corollary import Corollary
 from privee.gateway.budget.price import UNIT, Price
+from privee.gateway.channel.party_channel import PartyHealth
 from privee.gateway.ledger.limits import Limits
 from privee.gateway.ledger.use import Use
 from privee.gateway.service import Health
@@ -51,6 +52,21 @@ def test_what_was_given_in_words():
 
 def test_the_status_names_who_is_to_blame():
     assert status_words(Health(ledger=False, parties={})) == "the ledger cannot be read."
+
+
+@pytest.mark.parametrize(
+    ("parties", "codes", "words"),
+    [
+        (("bank", "shop"), (), "both parties answer."),
+        (("bank", "shop"), ("shop",), "party bank answers; the codes of shop are here."),
+        (("bank", "shop", "lab"), ("shop", "lab"), "party bank answers; the codes of shop and lab are here."),
+        (("bank", "shop", "lab"), ("lab",), "both parties answer; the codes of lab are here."),
+        (("bank", "shop", "lab"), (), "all 3 parties answer."),
+    ],
+)
+def test_the_status_counts_only_parties_that_are_asked(parties, codes, words):
+    health = Health(ledger=True, parties=dict.fromkeys(parties, PartyHealth(True, 0.01)))
+    assert status_words(health, codes) == f"the ledger can be read, and {words}"
 
 
 def test_the_timeline_has_no_gaps_and_shows_every_request():

@@ -6,7 +6,7 @@ That includes what the ledger allows each entity, and what one has spent of it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from privee.gateway.budget.price import NOTHING, Price
@@ -85,7 +85,7 @@ async def overview(service: Service, filters: Filters) -> dict[str, Any]:
     shown = {
         "now": service.ledger.now(),  # its time, which is that of what it recorded
         "ready": health.ready,
-        "status": status_words(health),
+        "status": status_words(health, service.settings.codes),
         "totals": totals,
         "entities": [_row(one, service.ledger) for one in entities],
         "given": givers,
@@ -119,11 +119,14 @@ def one_entity(service: Service, entity: str) -> dict[str, Any]:
     }
 
 
-def status_words(health: Health) -> str:
-    """Ready, or who is to blame."""
+def status_words(health: Health, handed_over: Collection[str] = ()) -> str:
+    """Ready, or who is to blame. A party whose codes are here answers nobody, and need not."""
     if health.ready:
-        everyone = "both parties" if len(health.parties) == 2 else f"all {len(health.parties)} parties"
-        return f"the ledger can be read, and {everyone} answer."
+        asked = [name for name in health.parties if name not in handed_over]
+        few = ["nobody has to answer", *(f"party {name} answers" for name in asked[:1]), "both parties answer"]
+        answers = few[len(asked)] if len(asked) < len(few) else f"all {len(asked)} parties answer"
+        here = f"; the codes of {' and '.join(handed_over)} are here" if handed_over else ""
+        return f"the ledger can be read, and {answers}{here}."
     away = [party.error or f"party {name} does not answer" for name, party in health.parties.items()]
     blamed = [words for words, party in zip(away, health.parties.values(), strict=True) if not party.reachable]
     return "; ".join(([] if health.ledger else ["the ledger cannot be read"]) + blamed) + "."
