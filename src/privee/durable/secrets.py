@@ -6,15 +6,18 @@ Entities are keyed hashes of their ids. The ids themselves are never stored.
 from __future__ import annotations
 
 import dataclasses
-import hmac
-from collections.abc import Sequence
-from typing import TypeVar
+import functools
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
 
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from privee.defenses.secret_keys import check_key
 from privee.errors import PriveeError
+
+BLOCK = 64
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -51,11 +54,32 @@ def subkey(key: bytes, name: str, purpose: bytes) -> bytes:
 def hash_entities(key: bytes, entities: Sequence[str]) -> list[bytes]:
     """HMAC-SHA256 of each id's UTF-8 text."""
     try:
-        return [hmac.digest(key, entity.encode(), "sha256") for entity in entities]
+        return keyed_digests(key, (entity.encode() for entity in entities))
     except UnicodeEncodeError:
         raise PriveeError("an entity's id must be text that can be written as UTF-8") from None
 
 
 def hash_questions(key: bytes, entities: Sequence[bytes], questions: Sequence[bytes]) -> list[bytes]:
     """HMAC-SHA256 of each question with its entity's hash: equal columns of two entities do not show."""
-    return [hmac.digest(key, entity + question, "sha256") for entity, question in zip(entities, questions, strict=True)]
+    return keyed_digests(key, (entity + question for entity, question in zip(entities, questions, strict=True)))
+
+
+def keyed_digests(key: bytes, messages: Iterable[bytes]) -> list[bytes]:
+    """HMAC-SHA256 of each, with the key's part worked out once: half of the time that each by itself would take."""
+    inner, outer = _pads(key)
+    found = []
+    for message in messages:
+        inside, outside = inner.copy(), outer.copy()
+        inside.update(message)
+        outside.update(inside.digest())
+        found.append(outside.digest())
+    return found
+
+
+@functools.lru_cache(maxsize=16)
+def _pads(key: bytes) -> tuple[Any, Any]:
+    """SHA-256 that has seen the key for the inside, and for the outside, as RFC 2104 has it."""
+    if len(key) > BLOCK:
+        raise PriveeError("a key for digests has at most 64 bytes")
+    filled = key.ljust(BLOCK, b"\0")
+    return tuple(hashlib.sha256(bytes(byte ^ pad for byte in filled)) for pad in (0x36, 0x5C))  # type: ignore[return-value]

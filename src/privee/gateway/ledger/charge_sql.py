@@ -1,22 +1,29 @@
-"""Check and count in one atomic statement; SQLite and PostgreSQL understand the same text.
+"""Check and count in one atomic statement; SQLite and PostgreSQL understand nearly the same text.
 
 Whoever comes second, in another thread, process or machine, waits for the row and sees what the first one spent.
+
+Entities travel in one parameter, side by side: a statement is then the same for any number of them, and neither driver
+has thousands of parameters to look at. See `packed`.
 """
 
 from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from privee.durable.database import chunks
+from privee.durable.packed import Packed, packed
 from privee.gateway.budget.price import CAP, NOTHING, Price
 from privee.gateway.ledger.limits import Limits
 
 _SUMS = Price._fields
 _LIFETIME = ("releases", "epsilon")
 _COLUMNS = ("entity", *_SUMS, "window_started", *(f"lifetime_{name}" for name in _LIFETIME), "variants")
+
+_ALIKE = (*_SUMS, "started", *_LIFETIME)
+"""Of entities that all pay the same: what goes into `_COLUMNS` after the entity, before its variants."""
 
 _CLAIMED = {"answered": "fingerprint", "questions": "question"}
 _NONE: Mapping[bytes, int] = {}
@@ -26,7 +33,7 @@ Pair = tuple[bytes, bytes]
 
 
 class Counting:
-    """The statements for some limits, made once for each number of rows.
+    """The statements for some limits.
 
     Args:
         limits: what every entity may give away.
@@ -35,9 +42,19 @@ class Counting:
 
     def __init__(self, limits: Limits, mark: str) -> None:
         self.limits, self.mark = limits, mark
+        self._packed = packed = Packed.of(mark)
         update, marks = _update(limits), ", ".join([mark] * len(_COLUMNS))
-        insert = f"INSERT INTO spending ({', '.join(_COLUMNS)}) VALUES "  # noqa: S608 - constants
-        self._charge = functools.cache(lambda rows: f"{insert}{', '.join([f'({marks})'] * rows)} {update}")
+        insert = f"INSERT INTO spending ({', '.join(_COLUMNS)}) "
+        self._charge = functools.cache(lambda rows: f"{insert}VALUES {', '.join([f'({marks})'] * rows)} {update}")
+        alike = packed.insert(insert, (packed.part(0), *map(packed.name, _ALIKE), packed.flag))
+        self._charge_alike, self._sums_alike = f"{alike} {update}", packed.grouped(f"{alike} {_update(limits, _SUMS)}")
+        self._look = packed.among(f"SELECT {', '.join((*_COLUMNS[:6], 'variants'))} FROM spending")  # noqa: S608
+        grouped = ", ".join((*_SUMS, "window_started"))
+        self._look_alike = (
+            packed.among(f"SELECT {grouped}, MAX(variants), COUNT(*) FROM spending")  # noqa: S608
+            + f" GROUP BY {grouped}"
+        )
+        self._windows = packed.among("SELECT entity, window_started FROM spending")
         self.record_statement = f"INSERT INTO releases VALUES ({', '.join([mark] * 6)})"  # noqa: S608
 
     def charge(self, cursor: Any, costs: Mapping[bytes, Price], now: int, new: Mapping[bytes, int] = _NONE) -> Spent:
@@ -51,24 +68,42 @@ class Counting:
         """
         found: Spent = {}
         order = sorted(costs)  # no deadlock
+        if (price := _one_price(costs, new)) is not None:
+            cursor.execute(self._charge_alike, _given(order, price, now, new))
+            return {bytes(entity): Price(*sums) for entity, *sums in cursor.fetchall()}
         rows = [(entity, *costs[entity], now, *costs[entity][:2], new.get(entity, 0)) for entity in order]
         for chunk in chunks(rows):
             cursor.execute(self._charge(len(chunk)), [value for row in chunk for value in row])
             found.update((bytes(entity), Price(*sums)) for entity, *sums in cursor.fetchall())
         return found
 
+    def charge_alike(
+        self, cursor: Any, costs: Mapping[bytes, Price], now: int, new: Mapping[bytes, int]
+    ) -> set[Price] | None:
+        """The same where all pay the same: what they have spent by now, few sums instead of many rows.
+
+        None if they do not, or if it would be too much for any of them; then nothing is charged.
+        """
+        price = _one_price(costs, new)
+        if price is None:
+            return None
+        cursor.execute("SAVEPOINT alike")
+        cursor.execute(self._sums_alike, _given(sorted(costs), price, now, new))  # sorted: no deadlock
+        rows = cursor.fetchall()
+        if self._packed.counted(rows) < len(costs):
+            cursor.execute("ROLLBACK TO SAVEPOINT alike")
+            return None
+        cursor.execute("RELEASE SAVEPOINT alike")
+        return {Price(*row[: len(_SUMS)]) for row in set(rows)}
+
     def claim(self, cursor: Any, table: str, pairs: Collection[Pair]) -> set[Pair]:
         """Remember pairs of an entity and what it was asked or answered; gives back those that were not there yet."""
-        found: set[Pair] = set()
-        name = _CLAIMED[table]
-        for chunk in chunks(sorted(pairs)):
-            values = ", ".join([f"({self.mark}, {self.mark})"] * len(chunk))
-            insert = f"INSERT INTO {table} VALUES {values}"  # noqa: S608
-            cursor.execute(
-                f"{insert} ON CONFLICT DO NOTHING RETURNING entity, {name}", [value for pair in chunk for value in pair]
-            )
-            found.update((bytes(entity), bytes(claimed)) for entity, claimed in cursor.fetchall())
-        return found
+        if not pairs:
+            return set()
+        insert = self._packed.insert(f"INSERT INTO {table} ", (self._packed.part(0, 2), self._packed.part(1, 2)))
+        whole = f"{insert} ON CONFLICT DO NOTHING RETURNING entity, {_CLAIMED[table]}"
+        cursor.execute(whole, {"keys": b"".join(map(b"".join, sorted(pairs))), "count": len(pairs)})
+        return {(bytes(entity), bytes(claimed)) for entity, claimed in cursor.fetchall()}
 
     def spent(self, cursor: Any, entities: Collection[bytes], now: int) -> Spent:
         """What each entity has spent, without those that have spent nothing."""
@@ -78,23 +113,31 @@ class Counting:
         """The same, and how many variants each was asked about."""
         found: Spent = {}
         variants: dict[bytes, int] = {}
-        for chunk in chunks(list(entities)):
-            marks = ", ".join([self.mark] * len(chunk))
-            columns = ", ".join((*_COLUMNS[:6], "variants"))
-            cursor.execute(f"SELECT {columns} FROM spending WHERE entity IN ({marks})", chunk)  # noqa: S608
+        if entities:
+            cursor.execute(self._look, packed(entities))
             for entity, *sums, started, asked in cursor.fetchall():
                 found[bytes(entity)] = NOTHING if is_over(self.limits, started, now) else Price(*sums)
                 variants[bytes(entity)] = asked
         return found, variants
 
+    def look_alike(self, cursor: Any, entities: Collection[bytes], now: int) -> tuple[set[Price], int]:
+        """The sums that there are among what these have spent, each once, and the most variants of any of them."""
+        if not entities:
+            return set(), 0
+        cursor.execute(self._look_alike, packed(entities))
+        sums: set[Price] = set()
+        most = known = 0
+        for *spent, started, variants, count in cursor.fetchall():
+            sums.add(NOTHING if is_over(self.limits, started, now) else Price(*spent))
+            most, known = max(most, variants), known + count
+        return sums | ({NOTHING} if known < len(entities) else set()), most
+
     def windows(self, cursor: Any, entities: Collection[bytes]) -> dict[bytes, int]:
         """When the windows of entities that were charged started."""
-        found: dict[bytes, int] = {}
-        for chunk in chunks(list(entities)):
-            marks = ", ".join([self.mark] * len(chunk))
-            cursor.execute(f"SELECT entity, window_started FROM spending WHERE entity IN ({marks})", chunk)  # noqa: S608
-            found.update((bytes(entity), started) for entity, started in cursor.fetchall())
-        return found
+        if not entities:
+            return {}
+        cursor.execute(self._windows, packed(entities))
+        return {bytes(entity): started for entity, started in cursor.fetchall()}
 
 
 def costs_of(price: Price, entities: Iterable[bytes]) -> Spent:
@@ -118,15 +161,26 @@ def is_over(limits: Limits, started: int, now: int) -> bool:
     return limits.window is not None and now - started >= limits.window
 
 
-def _update(limits: Limits) -> str:
+def _one_price(costs: Mapping[bytes, Price], new: Mapping[bytes, int]) -> Price | None:
+    """What all of them pay, if it is the same and nobody is asked in two new variants at once."""
+    prices = set(costs.values())
+    return next(iter(prices)) if len(prices) == 1 and max(new.values(), default=0) <= 1 else None
+
+
+def _given(order: Sequence[bytes], price: Price, now: int, new: Mapping[bytes, int]) -> dict[str, Any]:
+    flags = bytes(map(new.keys().__contains__, order)) if new else bytes(len(order))
+    return packed(order) | price._asdict() | {"started": now, "flags": flags, "yes": b"\x01"}
+
+
+def _update(limits: Limits, answer: Sequence[str] = ("entity", *_SUMS)) -> str:
     over = "FALSE" if limits.window is None else f"excluded.window_started - spending.window_started >= {limits.window}"
     new = {name: f"CASE WHEN {over} THEN excluded.{name} ELSE {_sum(name)} END" for name in _SUMS}
     sets = [f"{name} = {value}" for name, value in new.items()]
     sets += [f"window_started = CASE WHEN {over} THEN excluded.window_started ELSE spending.window_started END"]
     sets += [f"lifetime_{name} = {_sum(f'lifetime_{name}')}" for name in _LIFETIME]
     sets += ["variants = spending.variants + excluded.variants"]  # whatever the window
-    answer = ", ".join(_COLUMNS[:5])
-    return f"ON CONFLICT (entity) DO UPDATE SET {', '.join(sets)} WHERE {_fits(limits, new)} RETURNING {answer}"
+    shown = ", ".join(answer)
+    return f"ON CONFLICT (entity) DO UPDATE SET {', '.join(sets)} WHERE {_fits(limits, new)} RETURNING {shown}"
 
 
 def _sum(name: str) -> str:

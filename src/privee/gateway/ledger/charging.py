@@ -11,7 +11,16 @@ from privee.gateway.ledger import quota_use
 from privee.gateway.ledger.charge_sql import Counting, Spent, summed
 from privee.gateway.ledger.limits import Limits, fits
 from privee.gateway.ledger.quota_use import Overrun, Use
-from privee.gateway.ledger.quoting import Known, Variants, least_remaining, over_budget, over_quota, over_variants
+from privee.gateway.ledger.quoting import (
+    MANY,
+    Known,
+    Variants,
+    least_remaining,
+    least_remaining_of,
+    over_budget,
+    over_quota,
+    over_variants,
+)
 from privee.gateway.ledger.requests import Receipt, RefusedError
 
 
@@ -46,6 +55,8 @@ def charge_all(cursor: Any, counting: Counting, asks: Sequence[Known], now: int)
     charged, new = _charged(cursor, counting, asks), _new_variants(cursor, counting, asks)
     costs = summed((known.ask.price, entities) for known, entities in zip(asks, charged, strict=True))
     costs |= dict.fromkeys(new.keys() - costs.keys(), NOTHING)  # free, and still a variant
+    if len(asks) == 1 and (receipt := _charge_one(cursor, counting, asks[0], costs, now, new)):
+        return [receipt]
     spent = counting.charge(cursor, costs, now, new)
     too_much = costs.keys() - spent.keys() | _beyond(counting.limits, costs, new)
     if too_much:
@@ -62,6 +73,21 @@ def charge_all(cursor: Any, counting: Counting, asks: Sequence[Known], now: int)
         Receipt(known.ask.release_id, count, least_remaining(counting.limits, spent, known))
         for known, count in zip(asks, counts, strict=True)
     ]
+
+
+def _charge_one(
+    cursor: Any, counting: Counting, known: Known, costs: Spent, now: int, new: Mapping[bytes, int]
+) -> Receipt | None:
+    """A large ask with one price, without a row for every entity; None if it is none, or if it does not fit."""
+    if len(costs) < MANY or known.ask.fingerprints is not None or _beyond(counting.limits, costs, new):
+        return None
+    sums = counting.charge_alike(cursor, costs, now, new)
+    if sums is None:
+        return None
+    _use_quotas(cursor, counting, [known], [known.entities], now)
+    _record(cursor, counting, [(known, len(known.entities), "released")], now)
+    left = least_remaining_of(counting.limits, sums, known.ask.price)
+    return Receipt(known.ask.release_id, len(known.entities), left)
 
 
 def refuse_all(

@@ -22,7 +22,7 @@ from privee.gateway.ledger.charge_sql import Counting
 from privee.gateway.ledger.charging import DoesNotFitError, charge_all, record_refused, refuse_all
 from privee.gateway.ledger.limits import Limits
 from privee.gateway.ledger.party_calls import SentCall, record
-from privee.gateway.ledger.quoting import Known, quote, read_overrun
+from privee.gateway.ledger.quoting import MANY, Known, quote, quote_alike, read_overrun
 from privee.gateway.ledger.requests import (
     ChargeQuote,
     ChargeRequest,
@@ -127,9 +127,13 @@ class Ledger:
         known, now = self._know(ChargeRequest(entities, price, key_id or "-", "-")), self.now()
 
         def work(cursor: Any) -> ChargeQuote:
-            spent, variants = self._counting.look(cursor, set(known.entities), now)
+            different = set(known.entities)
             overrun = read_overrun(cursor, self._counting, known, now) if key_id else None
-            return quote(self.limits, spent, variants, known, overrun)
+            if len(different) == len(known.entities) >= MANY:
+                found = quote_alike(self.limits, *self._counting.look_alike(cursor, different, now), known, overrun)
+                if found is not None:
+                    return found
+            return quote(self.limits, *self._counting.look(cursor, different, now), known, overrun)
 
         return self._reading.run(work)
 

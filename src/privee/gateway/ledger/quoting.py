@@ -18,6 +18,9 @@ from privee.gateway.ledger.requests import (
     RefusedError,
 )
 
+MANY = 16
+"""From so many entities on it is quicker to ask for the few sums that they have than for all of them."""
+
 
 class Known(NamedTuple):
     """An ask whose entities are hashed, and its questions, if it has any."""
@@ -56,6 +59,20 @@ def quote(
     )
 
 
+def quote_alike(
+    limits: Limits, sums: set[Price], variants: int, known: Known, overrun: Overrun | None = None
+) -> ChargeQuote | None:
+    """The same for entities that all pay the same, from the sums that there are among them; None if any is too much."""
+    price = known.ask.price
+    if overrun or not all(fits(limits, one.plus(price)) for one in sums):
+        return None
+    asked, before = _worst_of(limits, {(price, one) for one in sums})
+    left = least_remaining_of(limits, sums, price)
+    return ChargeQuote(
+        allowed=True, asked=asked, spent=before, remaining=left, positions=(), refusal=None, variants=variants
+    )
+
+
 def read_overrun(cursor: Any, counting: Counting, known: Known, now: int) -> Overrun | None:
     """Whether the key's quotas would cover an ask that is charged for all its entities."""
     use = Use([(known.ask.price, known.entities)])
@@ -65,10 +82,14 @@ def read_overrun(cursor: Any, counting: Counting, known: Known, now: int) -> Ove
 
 def least_remaining(limits: Limits, spent: Spent, known: Known) -> int | None:
     """Releases that every entity of the ask can still bear: what one with the highest of all their sums could."""
-    if not known.entities or not limits.policies:
+    return least_remaining_of(limits, {spent.get(entity, NOTHING) for entity in known.entities}, known.ask.price)
+
+
+def least_remaining_of(limits: Limits, sums: set[Price], price: Price) -> int | None:
+    """The same for entities that have spent these sums."""
+    if not sums or not limits.policies:
         return None
-    sums = {spent.get(entity, NOTHING) for entity in known.entities}
-    return remaining(limits, Price(*map(max, zip(*sums, strict=True))), known.ask.price)
+    return remaining(limits, Price(*map(max, zip(*sums, strict=True))), price)
 
 
 def over_budget(limits: Limits, spent: Spent, known: Known, over: set[bytes]) -> RefusedError:
@@ -96,6 +117,9 @@ def over_quota(known: Known, overrun: Overrun) -> OverQuotaError:
 
 def _worst(limits: Limits, spent: Spent, costs: Spent) -> tuple[dict[str, float], dict[str, float]]:
     """What is asked of the entity that has spent most, and what it has spent."""
-    sides = {(cost, spent.get(entity, NOTHING)) for entity, cost in costs.items()}
+    return _worst_of(limits, {(cost, spent.get(entity, NOTHING)) for entity, cost in costs.items()})
+
+
+def _worst_of(limits: Limits, sides: set[tuple[Price, Price]]) -> tuple[dict[str, float], dict[str, float]]:
     asked, before = max(sides, key=lambda side: (limits.share(side[1]), *side), default=(NOTHING, NOTHING))
     return limits.show(asked), limits.show(before)
