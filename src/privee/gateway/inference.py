@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from privee.gateway.ledger.ledger import (
 )
 from privee.scores.forms import Floats
 
+Write = Callable[[Floats], bytes]
 MOST_SPENT = 10_000
 INLINE = 1 << 12
 """Scores that are released on the event loop itself; more of them go to a thread, so that others are served."""
@@ -41,12 +42,16 @@ class Query:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Answer:
-    """What leaves: a release for each entity, and the fewest that remain to any of them; None is no limit."""
+    """What leaves: a release for each entity, and the fewest that remain to any of them; None is no limit.
+
+    `written` is the release as `write` made it, if anything was to.
+    """
 
     release: Floats
     release_id: str
     remaining: int | None
     charged: int
+    written: bytes = b""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -61,8 +66,13 @@ class Inference:
     repeatable: Repeatable | None = None
     _spent: set[str] = dataclasses.field(default_factory=set, init=False, repr=False)
 
-    async def infer(self, query: Query, key_id: str) -> Answer:
+    async def infer(self, query: Query, key_id: str, *, write: Write | None = None) -> Answer:
         """Release, once the ledger has it on disk.
+
+        Args:
+            query: what is asked.
+            key_id: who asks.
+            write: turns the release into bytes, while the ledger is at work.
 
         Raises:
             RefusedError: some entity has given away all it may, or this is a variant too many; nothing was counted.
@@ -85,8 +95,13 @@ class Inference:
         if self.repeatable is not None and self.counter is not None:
             seen = self._fingerprints(self.counter.ledger, release, query, embeddings)
             ask = dataclasses.replace(ask, fingerprints=seen)
-        receipt = await self._charge(ask)
-        return Answer(release, release_id, receipt.remaining, receipt.charged)
+        charging = asyncio.ensure_future(self._charge(ask))
+        await asyncio.sleep(0)  # the ledger's thread begins
+        try:
+            written = write(release) if write else b""
+        finally:
+            receipt = await charging  # whatever happens, nothing leaves before
+        return Answer(release, release_id, receipt.remaining, receipt.charged, written)
 
     async def _charge(self, ask: ChargeRequest) -> Receipt:
         if self.counter is None:

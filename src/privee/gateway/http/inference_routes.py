@@ -18,6 +18,7 @@ from privee.gateway.http.protocol import (
     TensorMetadata,
     read_query,
     write_answer,
+    write_release,
 )
 from privee.gateway.service import Service
 from privee.party.errors import PartyError
@@ -102,7 +103,7 @@ async def infer(request: Request, model: ModelName, body: InferRequest, key: Key
     metrics = request.app.state.metrics
     metrics.request_entities.observe(len(query.entities))
     try:
-        answer = await service.inference.infer(query, key.id)
+        answer = await service.inference.infer(query, key.id, write=write_release)
     except PartyError as error:
         if error.kind == "unknown-entity":
             request.app.state.access.count_unknown(key, len(error.positions))
@@ -114,7 +115,7 @@ async def infer(request: Request, model: ModelName, body: InferRequest, key: Key
     written = write_answer(
         answer, body, name=model, version=service.model.version, defense=service.settings.defense.spec
     )
-    return JSONResponse(written)
+    return Response(written, media_type="application/json")
 
 
 @router.post(
