@@ -11,4 +11,10 @@ from privee.baselines.ope import (
     OrderPreservingEncryption,
 )
 
-__all__ = ["EncryptedTopK", "FrequencyHidingEncryption", "FrequencyHidingState", "OpEpsilon", "OrderPreservingEncryption"]
+__all__ = [
+    "EncryptedTopK",
+    "FrequencyHidingEncryption",
+    "FrequencyHidingState",
+    "OpEpsilon",
+    "OrderPreservingEncryption",
+]

@@ -1,11 +1,12 @@
 """The exponential mechanism on a grid, in whole numbers: no floating point in what is proven.
 
-A true value g on the grid 0..grid comes out as the place r with probability weight[|r - g|] / total[g], where the weights
-are whole numbers that fall by a factor of e^step at most from one distance to the next, and total[g] is their sum over
-the places there are. One 64-bit word decides, by multiplication: probabilities are right to 2**-32 of themselves.
+A true value g on the grid 0..grid comes out as the place r with probability weight[|r - g|] / total[g], where the
+weights are whole numbers that fall by a factor of e^step at most from one distance to the next, and total[g] is their
+sum over the places there are. One 64-bit word decides, by multiplication: probabilities are right to 2**-32 of
+themselves.
 
-What two vectors of such values give away together is at most their L1 distance times 2 step: once for the weights, once
-for the totals, which differ too (near an end of the grid there are fewer places). That is why the textbook has
+What two vectors of such values give away together is at most their L1 distance times 2 step: once for the weights,
+once for the totals, which differ too (near an end of the grid there are fewer places). That is why the textbook has
 exp(-epsilon u / 2). Here both are counted as they are: `vector_epsilon` where every grid value is a place,
 `largest_loss` for any table of losses.
 """
@@ -54,7 +55,7 @@ def share_of(words: Words, totals: Words) -> Integers:
 
 
 def vector_epsilon(step: float, furthest: float, totals: Integers, n_classes: int) -> float:
-    """The largest loss between two vectors of grid values whose sum is at most the grid, if every grid value is a place.
+    """The largest loss between two vectors of grid values that sum to the grid at most, if every grid value is a place.
 
     Then totals are concave in the true value, lowest at the ends.
 
@@ -81,8 +82,8 @@ def losses(chances: Array) -> Array:
 def largest_loss(table: Array, n_classes: int) -> float:
     """No K pairs (x, x') of grid values, both summing to the grid at most, lose more than this together.
 
-    For any prices a, b of x and x', in units of the grid, it is at most a + b + K max(loss(x, x') - a x - b x'): weak duality,
-    so it holds whatever the prices are. Good ones are those of a linear program over the pairs that matter.
+    For any prices a, b of x and x', in units of the grid, it is at most a + b + K max(loss(x, x') - a x - b x'): weak
+    duality, so it holds whatever the prices are. Good ones are those of a linear program over the pairs that matter.
     """
     from scipy.optimize import linprog  # here, so that importing privee stays fast
 

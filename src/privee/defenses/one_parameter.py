@@ -4,20 +4,21 @@ A differentially private mechanism modifies the scores, they are put into the or
 the only setting. The mechanism here is the exponential one for each score, with the distance to it as (negative)
 utility: that part is from memory of the paper, not from its text.
 
-What epsilon covers. Write G for the grid, g and g' for the scores of two vectors rounded down to it, both sorted: their
-sums are G at most. With whole weights W that fall by e^step at most per step and Z(g) = sum over r of W(|r - g|):
+What epsilon covers. Write G for the grid, g and g' for the scores of two vectors rounded down to it, both sorted:
+their sums are G at most. With whole weights W that fall by e^step at most per step and Z(g) = sum over r of W(|r -
+g|):
 
-1. One score: P(r | g) = W(|r - g|) / Z(g), so its loss is step |g - g'| + log Z(g') - log Z(g), at most 2 step |g - g'|.
-   That is what an epsilon per score means, and K of them would be K epsilon by composition alone.
+1. One score: P(r | g) = W(|r - g|) / Z(g), so its loss is step |g - g'| + log Z(g') - log Z(g), at most 2 step |g -
+   g'|. That is what an epsilon per score means, and K of them would be K epsilon by composition alone.
 2. All scores: draws are independent and losses add up. The L1 distance of two sorted vectors whose sum is at most G is
-   convex in both, so it is largest between corners of that set, which are 0 and the equal scores of the m leading classes:
-   2 G (1 - 1/K) at most.
-3. Z(g + 1) - Z(g) = W(g + 1) - W(G - g) never rises with g, so log Z is concave (and symmetric): by Jensen the totals add
-   K (log Z(G / K) - log Z(0)) at most. Both maxima are reached by one pair, a sure vector and an even one, so
+   convex in both, so it is largest between corners of that set, which are 0 and the equal scores of the m leading
+   classes: 2 G (1 - 1/K) at most.
+3. Z(g + 1) - Z(g) = W(g + 1) - W(G - g) never rises with g, so log Z is concave (and symmetric): by Jensen the totals
+   add K (log Z(G / K) - log Z(0)) at most. Both maxima are reached by one pair, a sure vector and an even one, so
        epsilon = 2 G (1 - 1/K) step + K (log Z(G / K) - log Z(0))
    is exact, up to the 2**-30 per score that words add. The defense solves it for `step`.
-4. Sorting the draws, giving them to classes by the ranking, normalising and the repair of last bits see the draws and the
-   ranking alone: post-processing for vectors with the same ranking, and for no others. Nothing covers the ranking.
+4. Sorting the draws, giving them to classes by the ranking, normalising and the repair of last bits see the draws and
+   the ranking alone: post-processing for vectors with the same ranking, and for no others. Nothing covers the ranking.
 
 So epsilon here means what it means for Ordered-DP: of one release, for the whole vector, given the ranking.
 """

@@ -1,15 +1,15 @@
 """Reverse sigmoid (Lee, Edwards, Molloy, Su 2018), as the Adversarial Robustness Toolbox has it.
 
-Each score p becomes f(p) = p - beta (sigmoid(gamma logit p) - 1/2), clipped to [0, 1]; then all are divided by their sum.
-f falls, rises from 0.025 on (with beta 1, gamma 0.1) and falls again from 0.975 on, so tiny scores come out as large as
-middling ones: the ranking breaks, and with many classes the winner too.
+Each score p becomes f(p) = p - beta (sigmoid(gamma logit p) - 1/2), clipped to [0, 1]; then all are divided by their
+sum. f falls, rises from 0.025 on (with beta 1, gamma 0.1) and falls again from 0.975 on, so tiny scores come out as
+large as middling ones: the ranking breaks, and with many classes the winner too.
 
-The inverse. A release y comes from total * y = f(p) for one unknown total. Given that, a class has two scores to choose
-from, one on each of the first two branches of f (the winner, if all others are tiny, on the third), and scores sum to one:
-finitely many score vectors fit a release, and no draw hides which. The density of each is known in closed form, the prior's
-times prod |1 / f'(p_j)| total^(K-1) / |sum y_j / f'(p_j)|, and the estimate is their mean. Up to eight classes all choices
-are tried; with more, those where few classes but the winner are on the rising branch, or few are not, and those that part
-a release at one value.
+The inverse. A release y comes from total * y = f(p) for one unknown total. Given that, a class has two scores to
+choose from, one on each of the first two branches of f (the winner, if all others are tiny, on the third), and scores
+sum to one: finitely many score vectors fit a release, and no draw hides which. The density of each is known in closed
+form, the prior's times prod |1 / f'(p_j)| total^(K-1) / |sum y_j / f'(p_j)|, and the estimate is their mean. Up to
+eight classes all choices are tried; with more, those where few classes but the winner are on the rising branch, or few
+are not, and those that part a release at one value.
 """
 
 from __future__ import annotations

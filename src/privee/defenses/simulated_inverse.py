@@ -1,10 +1,10 @@
-"""A public inverse by simulation, for defenses that have no closed one: what releases that look like this one were off by.
+"""A public inverse by simulation, where there is no closed one: what releases that look like this one were off by.
 
 Anyone can draw scores, release them with the public settings and see how far each release is from its scores. The
-estimate is the release plus the mean of that over simulated releases near it, position by position (classes in the order
-of the release). How near, and how much of it to believe, is decided on simulated releases that were kept aside. Scores
-are drawn from Dirichlet distributions: flat ones, which estimates assume elsewhere too, and those of confident models.
-An attacker with auxiliary rows knows typical scores better; that is for the attacks, which simulate too.
+estimate is the release plus the mean of that over simulated releases near it, position by position (classes in the
+order of the release). How near, and how much of it to believe, is decided on simulated releases that were kept aside.
+Most scores are drawn flat, as estimates assume elsewhere too, the others as confident models have them. An attacker
+with auxiliary rows knows typical scores better; that is for the attacks, which simulate too.
 """
 
 from __future__ import annotations
@@ -17,15 +17,21 @@ from numpy.typing import NDArray
 
 from privee.defenses.base import Defense
 from privee.defenses.inverse import project_to_simplex
+from privee.defenses.small_nets import softmax
 from privee.randomness import Draws, seeded
 from privee.scores import ascending, place
 
 Array = NDArray[np.float64]
+Kinds = tuple[float, ...]
 
 SIMULATED = 1 << 18
 """Scores in all: so many classes, so many fewer vectors."""
 MOST_ROWS, FEWEST_ROWS = 3000, 60
-CONCENTRATIONS = (1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.3, 0.1)
+RESOLVED = 1e-3
+"""Differences between scores below this do not count as much."""
+MOSTLY_FLAT = (*[0.0] * 14, 3.0, 8.0)
+"""Kinds of score vectors, by turns: 0 is flat, else the softmax of normal logits with this spread."""
+HALF_FLAT = (0.0, 3.0, 0.0, 8.0)
 NEIGHBOURS = (8, 32, 128)
 TRUST = (0.0, 0.5, 1.0)
 
@@ -39,9 +45,9 @@ class _Bank(NamedTuple):
     trust: float
 
 
-def simulated_inverse(defense: Defense, rows: Array) -> Array:
+def simulated_inverse(defense: Defense, rows: Array, most: int = MOST_ROWS, kinds: Kinds = MOSTLY_FLAT) -> Array:
     """Scores behind releases of a defense, by its public settings alone."""
-    bank = _bank(defense.public_copy(), rows.shape[1])
+    bank = _bank(defense.public_copy(), rows.shape[1], most, kinds)
     order, values = ascending(np.ascontiguousarray(rows))
     found = values + bank.trust * _mean_missed(values, bank.release, bank.missed, (bank.neighbours,))[0]
     if defense.preserves_order:
@@ -50,12 +56,12 @@ def simulated_inverse(defense: Defense, rows: Array) -> Array:
 
 
 @functools.lru_cache(maxsize=16)
-def _bank(defense: Defense, n_classes: int) -> _Bank:
-    scores = drawn_scores(n_classes, seeded(0, "simulated inverse", n_classes))
+def _bank(defense: Defense, n_classes: int, most: int, kinds: Kinds) -> _Bank:
+    scores = drawn_scores(n_classes, seeded(0, "simulated inverse", n_classes), most, kinds)
     released = defense.release(scores, draws=seeded(1, "simulated inverse", n_classes)).astype(np.float64)
     order, release = ascending(released)
     missed = scores.reshape(-1)[order] - release
-    aside = np.arange(len(scores)) % len(CONCENTRATIONS) == 0  # flat ones, as estimates assume elsewhere
+    aside = np.arange(len(scores)) % len(kinds) == 0  # flat ones
     counts = tuple(k for k in NEIGHBOURS if k < len(scores) // 4)
     tried = _mean_missed(release[aside], release[~aside], missed[~aside], counts)
     truth = missed[aside]
@@ -68,22 +74,31 @@ def _bank(defense: Defense, n_classes: int) -> _Bank:
     return _Bank(release, missed, neighbours, trust)
 
 
-def drawn_scores(n_classes: int, draws: Draws) -> Array:
-    """Public score vectors: Dirichlet with several concentrations, by turns."""
-    from scipy.special import gammaincinv  # here, so that importing privee stays fast
-
-    count = int(np.clip(SIMULATED // n_classes, FEWEST_ROWS, MOST_ROWS))
-    shapes = np.resize(CONCENTRATIONS, count)[:, None]
-    parts = gammaincinv(shapes, draws.open_uniform((count, n_classes))) + 1e-12
-    return np.asarray(parts / parts.sum(axis=1, keepdims=True))
+def drawn_scores(n_classes: int, draws: Draws, most: int, kinds: Kinds) -> Array:
+    """Public score vectors of these kinds, by turns."""
+    count = min(int(np.clip(SIMULATED // n_classes, FEWEST_ROWS, MOST_ROWS)), most)
+    spread = np.resize(kinds, count)[:, None]
+    normal, flat = draws.normal((count, n_classes)), np.log(draws.exponential((count, n_classes)))
+    return softmax(np.where(spread > 0, spread * normal, flat))
 
 
 def _mean_missed(rows: Array, release: Array, missed: Array, counts: tuple[int, ...]) -> list[Array]:
-    """The mean over the nearest simulated releases, for each number of them; a block of rows at a time."""
+    """The mean over near simulated releases, weighted by distance: the count-th of them is far, for each count."""
     found: list[list[Array]] = [[] for _ in counts]
-    squares = np.square(release).sum(axis=1)
-    for block in np.array_split(rows, -(-len(rows) // 256)):
-        near = np.argsort(squares - 2 * block @ release.T, axis=1)[:, : max(counts)]
+    spread = _spread(release)
+    squares, most = np.square(spread).sum(axis=1), max(counts)
+    for block in np.array_split(_spread(rows), -(-len(rows) // 256)):
+        apart = squares - 2 * block @ spread.T
+        near = np.argpartition(apart, most - 1, axis=1)[:, :most]
+        near = np.take_along_axis(near, np.take_along_axis(apart, near, axis=1).argsort(axis=1), axis=1)
+        distance = np.take_along_axis(apart, near, axis=1) + np.square(block).sum(axis=1, keepdims=True)
         for kept, count in zip(found, counts, strict=True):
-            kept.append(missed[near[:, :count]].mean(axis=1))
+            weight = np.exp(-distance / np.maximum(distance[:, count - 1 : count], 1e-12))
+            weight /= weight.sum(axis=1, keepdims=True)
+            kept.append(np.einsum("rn,rnk->rk", weight, missed[near]))
     return [np.concatenate(parts) for parts in found]
+
+
+def _spread(release: Array) -> Array:
+    """Releases on a scale on which small scores count too."""
+    return np.asarray(np.log(np.maximum(release, 0.0) + RESOLVED))

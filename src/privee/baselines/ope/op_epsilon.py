@@ -1,13 +1,15 @@
-"""OP-epsilon (Roy Chowdhury, Ding, Jha, Liu, Zhou 2022): order-preserving encryption of intervals drawn by a DP mechanism.
+"""OP-epsilon (Roy Chowdhury, Ding, Jha, Liu, Zhou 2022): intervals drawn by a DP mechanism, then encrypted in order.
 
-[0, 1] is cut into equal parts. A score x becomes the part i with probability proportional to exp(-|x - d_i| epsilon / 2),
-d_i its centre, and the centre is encrypted with our order-preserving scheme. (From the abstract and a re-implementation:
-the paper may cut its domain otherwise.) In whole numbers on a grid: `privee.defenses.exponential_mechanism`.
+[0, 1] is cut into equal parts. A score x becomes the part i with probability proportional to exp(-|x - d_i| epsilon /
+2), d_i its centre, and the centre is encrypted with our order-preserving scheme. (From the abstract and a
+re-implementation: the paper may cut its domain otherwise.) In whole numbers on a grid:
+`privee.defenses.exponential_mechanism`.
 
-What is proven. For one score this is epsilon |x - x'|-indistinguishable: distance-based local differential privacy, where
-epsilon is for scores as far apart as 0 and 1. Losses of K scores add up, and two score vectors are at most 2 apart in L1
-norm: 2 epsilon at most for whole vectors, of any ranking. That is not tight (all scores below the first centre look alike),
-so the largest loss is found by a linear program over pairs of grid values, whose dual is a proof. `guarantee` gives that number, which is the one to compare with other defenses' epsilon. Encryption adds nothing to it,
+What is proven. For one score this is epsilon |x - x'|-indistinguishable: distance-based local differential privacy,
+where epsilon is for scores as far apart as 0 and 1. Losses of K scores add up, and two score vectors are at most 2
+apart in L1 norm: 2 epsilon at most for whole vectors, of any ranking. That is not tight (all scores below the first
+centre look alike), so the largest loss is found by a linear program over pairs of grid values, whose dual is a proof.
+`guarantee` gives that number, which is the one to compare with other defenses' epsilon. Encryption adds nothing to it,
 and hides nothing: a ciphertext is nearly proportional to its plaintext (`ope`), and there are only so many of them.
 """
 
@@ -67,7 +69,7 @@ class OpEpsilon(Defense):
         check_positive(epsilon=self.epsilon)
         check_whole(2, 1000, partitions=self.partitions)
         if not SMALLEST_EPSILON <= self.epsilon <= MOST_EPSILON:
-            raise SettingError(f"epsilon must lie between {SMALLEST_EPSILON:g} and {MOST_EPSILON:g}, got {self.epsilon:g}")
+            raise SettingError(f"epsilon must lie from {SMALLEST_EPSILON:g} to {MOST_EPSILON:g}, got {self.epsilon:g}")
         ope = OrderPreservingEncryption(24, CIPHERTEXT_BITS, self.key_file, self.seed)
         object.__setattr__(self, "_ope", ope)  # no field: it is not a setting
         centres = (np.arange(self.partitions) + 0.5) / self.partitions
