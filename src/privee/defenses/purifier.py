@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from privee.defenses.base import Defense, Guarantee
 from privee.defenses.registry import register
 from privee.defenses.score_autoencoder import CODE, ScoreAutoencoder, default_autoencoder, load, one_hot, save, trained
-from privee.defenses.simulated_inverse import HALF_FLAT, simulated_inverse
+from privee.defenses.simulated_inverse import DOUBTFUL_TO_SURE, simulated_inverse
 from privee.errors import SettingError
 from privee.randomness import Draws
 from privee.scores import check_rows, to_rows
@@ -85,7 +85,7 @@ class Purifier(Defense):
         return _with_label(made.astype(rows.dtype), labels)
 
     def _estimate(self, rows: NDArray[np.float64]) -> Floats:
-        return simulated_inverse(self, rows, kinds=HALF_FLAT)
+        return simulated_inverse(self, rows, kinds=DOUBTFUL_TO_SURE)
 
     def guarantee(self, n_classes: int) -> Guarantee:
         """Nothing is proven; it was made against membership inference, and a code is drawn afresh each time."""

@@ -40,7 +40,7 @@ CONCENTRATIONS = {1.0: 0.8, 0.1: 0.2}
 """Of Dirichlet priors, and how likely each is: mostly flat, as estimates assume elsewhere, or a confident model's."""
 MISFIT = 1e-3
 """How far a choice may miss what it must meet before it counts for little."""
-POINTS, TOTALS, FEW_CLASSES, SOME_CLASSES, BLOCK = 4000, 65, 8, 16, 1 << 21
+POINTS, TOTALS, FEW_CLASSES, SOME_CLASSES, BLOCK = 4000, 513, 8, 16, 1 << 21
 
 
 def perturbed(scores: Array, beta: float, gamma: float) -> Array:
@@ -76,10 +76,11 @@ class ReverseSigmoid(Defense):
         made = perturbed(rows.astype(np.float64), self.beta, self.gamma)
         total = made.sum(axis=1, keepdims=True)
         made = np.divide(made, total, out=np.full(made.shape, 1 / rows.shape[1]), where=total > 0)
-        return made.astype(rows.dtype)
+        return np.asarray(made, dtype=rows.dtype)
 
     def _estimate(self, rows: Array) -> Floats:
-        order, values = ascending(np.ascontiguousarray(rows))
+        order, rising = ascending(np.ascontiguousarray(rows))
+        values = np.asarray(rising, dtype=np.float64)
         choices, curve = _choices(rows.shape[1]), _curve(self)
         at_once = max(1, BLOCK // (choices.size + len(choices) * TOTALS))
         blocks = np.array_split(values, -(-len(values) // at_once))

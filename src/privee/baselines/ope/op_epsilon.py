@@ -94,7 +94,7 @@ class OpEpsilon(Defense):
         at = share_of(words, public.below[values, -1].astype(np.uint64))
         drawn = (at[..., None] >= public.below[values][..., :-1]).sum(axis=-1)
         shown: Array = self.__dict__["_shown"]
-        return shown[drawn].astype(rows.dtype)
+        return np.asarray(shown[drawn], dtype=rows.dtype)
 
     def _estimate(self, rows: Array) -> Floats:
         """The interval can be read off; then the mean of scores that come out there (flat prior), given their sum."""
