@@ -45,7 +45,7 @@ def test_the_slope_of_the_search_is_that_of_what_it_lowers():
         behind = np.maximum(wrong - at[np.arange(30), top], 0)
         return np.abs(h(at)) + 10 * behind + price * np.abs(softmax(at) - scores).sum(axis=1)
 
-    slope = _slope(logits, scores, top, price, h)
+    slope = _slope(*h.with_slope(logits), logits, scores, top, price)
     for k in range(5):
         up, down = logits.copy(), logits.copy()
         up[:, k] += 1e-6

@@ -128,25 +128,26 @@ def noisy_scores(scores: Array, classifier: MemberClassifier, steps: int) -> Arr
     done = np.zeros(reached.shape[:2], dtype=bool)
     row, price = (x.ravel() for x in np.indices(done.shape))
     logits = start[row]
+    h, by_logits = classifier.with_slope(logits)
     for _ in range(steps):
-        slope = _slope(logits, scores[row], top[row], PRICES[price], classifier)
+        slope = _slope(h, by_logits, logits, scores[row], top[row], PRICES[price])
         size = np.sqrt(np.square(slope).sum(axis=1, keepdims=True))
         logits = logits - STEP * np.divide(slope, size, out=np.zeros_like(slope), where=size > 0)
-        there = (classifier(logits) * side[row] <= 0) & (logits.argmax(axis=1) == top[row])
+        h, by_logits = classifier.with_slope(logits)
+        there = (h * side[row] <= 0) & (logits.argmax(axis=1) == top[row])
         if there.any():
             reached[row[there], price[there]] = softmax(logits[there])
             done[row[there], price[there]] = True
-            row, price, logits = row[~there], price[~there], logits[~there]
+            row, price, logits, h, by_logits = (x[~there] for x in (row, price, logits, h, by_logits))
         if not len(row):
             break
     best = np.cumprod(done, axis=1).sum(axis=1) - 1
     return np.where(best[:, None] >= 0, reached[np.arange(len(scores)), best], scores)
 
 
-def _slope(logits: Array, scores: Array, top: NDArray[np.intp], price: Array, classifier: MemberClassifier) -> Array:
+def _slope(h: Array, by_logits: Array, logits: Array, scores: Array, top: NDArray[np.intp], price: Array) -> Array:
     """Of |h| + 10 relu(best wrong - right) + price * L1(scores moved), by the logits."""
-    h, found = classifier.with_slope(logits)
-    found *= np.sign(h)[:, None]
+    found = by_logits * np.sign(h)[:, None]
     rows = np.arange(len(logits))
     wrong = logits.copy()
     wrong[rows, top] = -np.inf

@@ -16,8 +16,8 @@ g|):
 3. Z(g + 1) - Z(g) = W(g + 1) - W(G - g) never rises with g, so log Z is concave (and symmetric): by Jensen the totals
    add K (log Z(G / K) - log Z(0)) at most. Both maxima are reached by one pair, a sure vector and an even one, so
        epsilon = 2 G (1 - 1/K) step + K (log Z(G / K) - log Z(0))
-   is exact, up to the 2**-30 per score that words add (and draws rarer than 2**-32, where whole weights end at one, lose
-   less). The defense solves it for `step`.
+   is exact, up to the 2**-30 per score that words add (and draws rarer than 2**-32, where whole weights end at one,
+   lose less). The defense solves it for `step`.
 4. Sorting the draws, giving them to classes by the ranking, normalising and the repair of last bits see the draws and
    the ranking alone: post-processing for vectors with the same ranking, and for no others. Nothing covers the ranking.
 
