@@ -21,7 +21,7 @@ def test_every_defense_has_a_number_or_a_sentence(defense):
     found = release_budget(defense, classes=10)
     epsilon = defense.guarantee(10).epsilon
     assert (found.queries is not None) == bool(epsilon)
-    again = [defense.release(softmax_rows(20, 10)) for _ in range(2)] if epsilon is None else [0, 0]
+    again = [defense.release(softmax_rows(200, 10, 0.5)) for _ in range(2)] if epsilon is None else [0, 0]
     without = "repeats" if np.array_equal(*again) else "unbounded"  # fresh draws of which nothing is proven
     assert found.kind == ("epsilon" if epsilon else without if epsilon is None else "unlimited")
     assert len(found.words.split()) > 8
