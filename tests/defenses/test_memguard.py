@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 import privee
+from privee.defenses import memguard
 from privee.defenses.member_classifier import MEMBERS, OTHERS, default_classifier
 from privee.defenses.memguard import PRICES, STEP, _slope, noisy_scores
 from privee.defenses.small_nets import log_scores, softmax, synthetic_scores
 from tests._support.scores import softmax_rows
+
+SURE = np.array([[1e-6, 1 - 1e-6]])
 
 
 def public(spread: float, count: int = 300, classes: int = 10) -> np.ndarray:
@@ -72,6 +75,15 @@ def test_the_top_class_stays_bit_for_bit(dtype):
     release = privee.MemGuard(budget=2.0).release(scores)
     assert (release.argmax(axis=1) == scores.argmax(axis=1)).all()
     assert (release != scores).any()
+
+
+def test_the_top_class_stays_where_rounding_would_move_it(monkeypatch):
+    """Moved to a tie that only float64 tells apart: in float32 the lower index would lead."""
+    tie = np.array([[0.5 - 1e-12, 0.5 + 1e-12]])
+    monkeypatch.setattr(memguard, "noisy_scores", lambda scores, classifier, steps: tie)
+    assert np.abs(default_classifier(2)(log_scores(tie))) < np.abs(default_classifier(2)(log_scores(SURE)))
+    assert privee.MemGuard(budget=2.0).release(SURE).tolist() == tie.tolist()
+    assert privee.MemGuard(budget=2.0).release(SURE.astype(np.float32)).argmax() == 1
 
 
 def test_the_budget_is_kept_on_average_for_every_record():

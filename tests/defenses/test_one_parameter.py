@@ -102,7 +102,7 @@ def test_only_draws_and_the_ranking_decide(monkeypatch):
         one_parameter, "_drawn", lambda values, public, draws: np.arange(values.size).reshape(values.shape)
     )
     ranked = np.array([[0.7, 0.2, 0.1], [0.34, 0.33, 0.33], [0.5, 0.5, 0.0]])
-    release = OneParameter(1.0).release(ranked)[:, ::1]
+    release = OneParameter(1.0).release(ranked)
     again = OneParameter(1.0).release(ranked[::-1].copy())
     assert (release == again).all()
 
@@ -114,6 +114,8 @@ def test_all_zero_draws_and_ties_still_give_the_ranking(monkeypatch):
         release = OneParameter(1.0).release(scores)
         assert privee.theory.order_is_kept(scores, release)
         assert np.allclose(release.sum(axis=1), 1, atol=1e-5)
+        tied, clear = (OneParameter(1.0).release(np.array(s, dtype=dtype)) for s in ([0.5, 0.5, 0.0], [0.6, 0.3, 0.1]))
+        assert (tied == clear).all(), "not even a tie shows"
 
 
 # The sampler, and an attempt to tell apart.
