@@ -75,7 +75,9 @@ class OneParameter(Defense):
     summary: ClassVar[str] = "exact ranking, every score drawn anew under differential privacy (Ye et al.)"
     example: ClassVar[str] = "one-parameter:epsilon=8"
     advice: ClassVar[Advice] = Advice(
-        loses={"ranking": "draws every score; it moved models' scores more than Ordered-DP at each epsilon that was tried"},
+        loses={
+            "ranking": "draws every score; it moved models' scores more than Ordered-DP at each epsilon that was tried"
+        },
         formal_only=True,
     )
 

@@ -40,6 +40,8 @@ CONCENTRATIONS = {1.0: 0.8, 0.1: 0.2}
 """Of Dirichlet priors, and how likely each is: mostly flat, as estimates assume elsewhere, or a confident model's."""
 MISFIT = 1e-3
 """How far a choice may miss what it must meet before it counts for little."""
+CUT_OFF = 6e3
+"""The slope in place of 1e7 where f is cut off: all smaller scores come out there too, a tenth of a sure model's."""
 POINTS, TOTALS, FEW_CLASSES, SOME_CLASSES, BLOCK = 4000, 513, 8, 16, 1 << 21
 
 
@@ -113,7 +115,9 @@ def _curve(defense: ReverseSigmoid) -> Curve:
     scores = 1 / (1 + np.exp(-logits))
     values = perturbed(scores, defense.beta, defense.gamma)
     low, high = int(values[:POINTS].argmin()), POINTS + int(values[POINTS:].argmax())
-    both = (values, scores, np.gradient(values, scores))
+    slopes = np.gradient(values, scores)
+    slopes[:2] = slopes[-2:] = -CUT_OFF
+    both = (values, scores, slopes)
     falling, rising = (_Branch(*(x[part] for x in both)) for part in (slice(low, None, -1), slice(low, high + 1)))
     return falling, rising, _Branch(*(x[: high - 1 : -1] for x in both))
 
@@ -141,6 +145,7 @@ def _posterior_mean(rows: Array, choices: Branches, curve: Curve) -> Array:
     values = totals[:, :, None] * rows[:, None, :]
     sums = sum(np.interp(values, part.values, part.scores) @ (choices == k).T for k, part in enumerate(curve))
     total = _where_zero(totals, sums - 1.0)
+    total[:, -1] = _sure_total(rows, curve)
     found, slopes, missed = _read(curve, total[:, :, None] * rows[:, None, :], choices)
     slopes = np.where(slopes < 0, np.minimum(slopes, -1e-6), np.maximum(slopes, 1e-6))
     weight = (rows.shape[1] - 1) * np.log(total) - np.log(np.abs(slopes)).sum(axis=2)
@@ -148,6 +153,22 @@ def _posterior_mean(rows: Array, choices: Branches, curve: Curve) -> Array:
     weight += _log_prior(found) - (np.abs(found.sum(axis=2) - 1.0) + missed.sum(axis=2)) / MISFIT
     weight = np.exp(weight - weight.max(axis=1, keepdims=True))
     return project_to_simplex((weight[:, :, None] * found).sum(axis=1) / weight.sum(axis=1)[:, None])
+
+
+def _sure_total(rows: Array, curve: Curve) -> Array:
+    """For the last choice, a winner near one: both of its branches fall, so halving finds where scores sum to one.
+
+    So near one that is steep: the totals that were tried are too far apart.
+    """
+    falling, _, end = curve
+    low, high = (end.values[k] / np.maximum(rows[:, -1], 1e-12) for k in (0, -1))
+    for _ in range(50):
+        middle = (low + high) / 2
+        values = middle[:, None] * rows
+        rest = np.interp(values[:, :-1], falling.values, falling.scores).sum(axis=1)
+        above = np.interp(values[:, -1], end.values, end.scores) + rest > 1
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return np.asarray(low)
 
 
 def _log_prior(scores: Array) -> Array:
