@@ -4,6 +4,17 @@ They are defenses like the others and are found by the same names.
 """
 
 from privee.baselines.he.top_k_defense import EncryptedTopK
-from privee.baselines.ope import FrequencyHidingEncryption, FrequencyHidingState, OrderPreservingEncryption
+from privee.baselines.ope import (
+    FrequencyHidingEncryption,
+    FrequencyHidingState,
+    OpEpsilon,
+    OrderPreservingEncryption,
+)
 
-__all__ = ["EncryptedTopK", "FrequencyHidingEncryption", "FrequencyHidingState", "OrderPreservingEncryption"]
+__all__ = [
+    "EncryptedTopK",
+    "FrequencyHidingEncryption",
+    "FrequencyHidingState",
+    "OpEpsilon",
+    "OrderPreservingEncryption",
+]

@@ -1,0 +1,209 @@
+"""Reverse sigmoid (Lee, Edwards, Molloy, Su 2018), as the Adversarial Robustness Toolbox has it.
+
+Each score p becomes f(p) = p - beta (sigmoid(gamma logit p) - 1/2), clipped to [0, 1]; then all are divided by their
+sum. f falls, rises from 0.025 on (with beta 1, gamma 0.1) and falls again from 0.975 on, so tiny scores come out as
+large as middling ones: the ranking breaks, and with many classes the winner too.
+
+The inverse. A release y comes from total * y = f(p) for one unknown total. Given that, a class has two scores to
+choose from, one on each of the first two branches of f (the winner, if all others are tiny, on the third), and scores
+sum to one: finitely many score vectors fit a release, and no draw hides which. The density of each is known in closed
+form, the prior's times prod |1 / f'(p_j)| total^(K-1) / |sum y_j / f'(p_j)|, and the estimate is their mean. Up to
+eight classes all choices are tried; with more, those where few classes but the winner are on the rising branch, or few
+are not, and those that part a release at one value.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privee.defenses.base import Defense, Guarantee, check_positive
+from privee.defenses.inverse import project_to_simplex
+from privee.defenses.registry import register
+from privee.errors import SettingError
+from privee.randomness import Draws
+from privee.scores import ascending, place
+from privee.scores.forms import Floats
+
+Array = NDArray[np.float64]
+Branches = NDArray[np.int8]
+FALLING, RISING, END = 0, 1, 2
+
+LEAST = 1e-9
+"""Scores are taken to be no less than this, and no more than one less it."""
+CONCENTRATIONS = {1.0: 0.8, 0.1: 0.2}
+"""Of Dirichlet priors, and how likely each is: mostly flat, as estimates assume elsewhere, or a confident model's."""
+MISFIT = 1e-3
+"""How far a choice may miss what it must meet before it counts for little."""
+CUT_OFF = 6e3
+"""The slope in place of 1e7 where f is cut off: all smaller scores come out there too, a tenth of a sure model's."""
+POINTS, TOTALS, FEW_CLASSES, SOME_CLASSES, BLOCK = 4000, 513, 8, 16, 1 << 21
+
+
+def perturbed(scores: Array, beta: float, gamma: float) -> Array:
+    """What f makes of scores."""
+    inside = np.clip(scores, LEAST, 1 - LEAST)
+    odds = np.exp(gamma * (np.log1p(-inside) - np.log(inside)))
+    return np.asarray(np.clip(scores - beta * (1 / (1 + odds) - 0.5), 0.0, 1.0))
+
+
+@register
+@dataclasses.dataclass(frozen=True)
+class ReverseSigmoid(Defense):
+    """Subtracts a sigmoid of each score and divides by the sum. Meant against model stealing.
+
+    Args:
+        beta: how much is subtracted; at most 2, so that the largest scores stay above zero.
+        gamma: how steep the sigmoid is; below 1.
+    """
+
+    name: ClassVar[str] = "reverse-sigmoid"
+    place: ClassVar[int] = 44
+    summary: ClassVar[str] = "a sigmoid subtracted from every score; breaks ranking and class"
+
+    beta: float = 1.0
+    gamma: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_positive(beta=self.beta, gamma=self.gamma)
+        if self.beta > 2 or self.gamma >= 1:
+            raise SettingError(f"beta must be at most 2 and gamma below 1, got {self.beta:g} and {self.gamma:g}")
+
+    def _release(self, rows: Floats, sums: Array, draws: Draws) -> Floats:
+        made = perturbed(rows.astype(np.float64), self.beta, self.gamma)
+        total = made.sum(axis=1, keepdims=True)
+        made = np.divide(made, total, out=np.full(made.shape, 1 / rows.shape[1]), where=total > 0)
+        return np.asarray(made, dtype=rows.dtype)
+
+    def _estimate(self, rows: Array) -> Floats:
+        order, rising = ascending(np.ascontiguousarray(rows))
+        values = np.asarray(rising, dtype=np.float64)
+        choices, curve = _choices(rows.shape[1]), _curve(self)
+        at_once = max(1, BLOCK // (choices.size + len(choices) * TOTALS))
+        blocks = np.array_split(values, -(-len(values) // at_once))
+        return place(order, np.concatenate([_posterior_mean(block, choices, curve) for block in blocks]))
+
+    def guarantee(self, n_classes: int) -> Guarantee:
+        """Nothing: a public function without draws, of which each score has few inverses."""
+        return Guarantee(
+            not_covered=(
+                "everything but which branch each score came from, and the sum of scores says much of that",
+                "the ranking and the predicted class can change",
+            )
+        )
+
+
+class _Branch(NamedTuple):
+    """A part of f between two turns: its values, rising, and the scores and slopes there."""
+
+    values: Array
+    scores: Array
+    slopes: Array
+
+
+Curve = tuple[_Branch, _Branch, _Branch]
+
+
+@functools.lru_cache(maxsize=16)
+def _curve(defense: ReverseSigmoid) -> Curve:
+    logits = np.linspace(np.log(LEAST), -np.log(LEAST), 2 * POINTS)
+    scores = 1 / (1 + np.exp(-logits))
+    values = perturbed(scores, defense.beta, defense.gamma)
+    low, high = int(values[:POINTS].argmin()), POINTS + int(values[POINTS:].argmax())
+    slopes = np.gradient(values, scores)
+    slopes[:2] = slopes[-2:] = -CUT_OFF
+    both = (values, scores, slopes)
+    falling, rising = (_Branch(*(x[part] for x in both)) for part in (slice(low, None, -1), slice(low, high + 1)))
+    return falling, rising, _Branch(*(x[: high - 1 : -1] for x in both))
+
+
+@functools.lru_cache(maxsize=16)
+def _choices(n_classes: int) -> Branches:
+    """The branch of every class, in rising order of the release, for each choice that is tried."""
+    places = np.arange(n_classes)
+    rising = [places >= k for k in {int(k) for k in np.linspace(0, n_classes, min(n_classes, 24) + 1)}]
+    if n_classes <= FEW_CLASSES:
+        rising = [np.array(choice) for choice in itertools.product((False, True), repeat=n_classes)]
+    elif n_classes <= SOME_CLASSES:
+        few = [chosen for size in (0, 1, 2) for chosen in itertools.combinations(places[:-1], size)]
+        rising += [np.isin(places, (*chosen, places[-1])) for chosen in few]
+    found = np.unique(np.concatenate([rising, ~np.array(rising)]), axis=0).astype(np.int8)
+    sure = np.full((1, n_classes), FALLING, dtype=np.int8)
+    sure[0, -1] = END
+    return np.concatenate([found, sure])
+
+
+def _posterior_mean(rows: Array, choices: Branches, curve: Curve) -> Array:
+    """Mean of the score vectors that fit, by their weights; where none fits, the nearest."""
+    rising = curve[RISING]
+    totals = np.geomspace(rising.values[0], rising.values[-1], TOTALS) / np.maximum(rows[:, -1:], 1e-12)
+    values = totals[:, :, None] * rows[:, None, :]
+    sums = sum(np.interp(values, part.values, part.scores) @ (choices == k).T for k, part in enumerate(curve))
+    total = _where_zero(totals, sums - 1.0)
+    total[:, -1] = _sure_total(rows, curve)
+    found, slopes, missed = _read(curve, total[:, :, None] * rows[:, None, :], choices)
+    slopes = np.where(slopes < 0, np.minimum(slopes, -1e-6), np.maximum(slopes, 1e-6))
+    weight = (rows.shape[1] - 1) * np.log(total) - np.log(np.abs(slopes)).sum(axis=2)
+    weight -= np.log(np.maximum(np.abs((rows[:, None, :] / slopes).sum(axis=2)), 1e-12))
+    weight += _log_prior(found) - (np.abs(found.sum(axis=2) - 1.0) + missed.sum(axis=2)) / MISFIT
+    weight = np.exp(weight - weight.max(axis=1, keepdims=True))
+    return project_to_simplex((weight[:, :, None] * found).sum(axis=1) / weight.sum(axis=1)[:, None])
+
+
+def _sure_total(rows: Array, curve: Curve) -> Array:
+    """For the last choice, a winner near one: both of its branches fall, so halving finds where scores sum to one.
+
+    So near one that is steep: the totals that were tried are too far apart.
+    """
+    falling, _, end = curve
+    low, high = (end.values[k] / np.maximum(rows[:, -1], 1e-12) for k in (0, -1))
+    for _ in range(50):
+        middle = (low + high) / 2
+        values = middle[:, None] * rows
+        rest = np.interp(values[:, :-1], falling.values, falling.scores).sum(axis=1)
+        above = np.interp(values[:, -1], end.values, end.scores) + rest > 1
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return np.asarray(low)
+
+
+def _log_prior(scores: Array) -> Array:
+    """A mixture of Dirichlet distributions."""
+    from scipy.special import gammaln, logsumexp  # here, so that importing privee stays fast
+
+    classes, logs = scores.shape[2], np.log(np.maximum(scores, LEAST)).sum(axis=2)
+    each = [
+        np.log(share) + gammaln(classes * c) - classes * gammaln(c) + (c - 1) * logs
+        for c, share in CONCENTRATIONS.items()
+    ]
+    return np.asarray(logsumexp(each, axis=0))
+
+
+def _read(curve: Curve, values: Array, choices: Branches) -> tuple[Array, Array, Array]:
+    """Scores and slopes behind values of f, each on its branch, and how far beyond the branch the value lies."""
+    found = np.empty((3, *values.shape))
+    for k, part in enumerate(curve):
+        beyond = np.abs(values - np.clip(values, part.values[0], part.values[-1]))
+        read = (np.interp(values, part.values, part.scores), np.interp(values, part.values, part.slopes), beyond)
+        for one, of_branch in zip(found, read, strict=True):
+            np.copyto(one, of_branch, where=choices == k)
+    return found[0], found[1], found[2]
+
+
+def _where_zero(places: Array, short: Array) -> Array:
+    """By (row, choice): the first of a row's places where (row, place, choice) changes sign; else the nearest to zero.
+
+    Between two places it is a straight line.
+    """
+    change = np.signbit(short[:, :-1]) != np.signbit(short[:, 1:])
+    crosses = change.any(axis=1)
+    at = np.where(crosses, change.argmax(axis=1), np.abs(short).argmin(axis=1))
+    after = at + crosses
+    x0, x1 = (np.take_along_axis(places, k, axis=1) for k in (at, after))
+    y0, y1 = (np.take_along_axis(short, k[:, None], axis=1)[:, 0] for k in (at, after))
+    share = np.divide(y0, y0 - y1, out=np.zeros_like(y0), where=y0 != y1)
+    return np.asarray(x0 + share * (x1 - x0))

@@ -1,0 +1,111 @@
+"""OP-epsilon: what is proven of a score and of a vector, from the numbers that are drawn with; and its key."""
+
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import privee
+from privee.baselines.ope.op_epsilon import OpEpsilon, _chances, _public
+from tests._support.scores import softmax_rows
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 2.0, 20.0])
+@pytest.mark.parametrize("partitions", [2, 7, 10, 50])
+def test_a_score_loses_no_more_than_epsilon_times_the_distance(epsilon, partitions):
+    public = _public(epsilon, partitions)
+    logs = np.log(_chances(public))
+    steps = np.abs(np.diff(logs, axis=0)).max()
+    assert steps <= epsilon / public.grid * (1 + 1e-9)
+    assert steps > 0.45 * epsilon / public.grid  # half of it is for totals, which two intervals hardly change
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10, 100])
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 16.0])
+def test_no_two_vectors_lose_more_than_what_is_said_of_the_whole(classes, epsilon):
+    """Corners and drawn vectors, all pairs; the worst of them comes near."""
+    public, said = _public(epsilon, 10), OpEpsilon(epsilon).guarantee(classes).epsilon
+    logs = np.log(_chances(public))
+    corners = [np.r_[np.full(k, 1 / k), np.zeros(classes - k)] for k in range(1, min(classes, 12) + 1)]
+    turned = [np.roll(one, 1) for one in corners]
+    drawn = [x for c in (0.05, 1.0) for x in np.random.default_rng(0).dirichlet([c] * classes, 6)]
+    vectors = [np.floor(one * public.grid + 1e-9).astype(int) for one in (*corners, *turned, *drawn)]
+    worst = max((logs[a] - logs[b]).max(axis=1).sum() for a, b in itertools.permutations(vectors, 2))
+    assert worst <= said <= 2 * epsilon * (1 + 1e-6) + 1e-6
+    assert worst > 0.8 * said
+
+
+def test_intervals_are_drawn_as_often_as_published():
+    """Chi-square over ten intervals, 100,000 scores of 0.33; fails by chance in one of a million runs, seed fixed."""
+    defense = OpEpsilon(3.0, seed=1)
+    release = defense.release(np.tile([0.33, 0.67], (100_000, 1)), draws=privee.seeded(2))[:, 0]
+    counts = np.bincount((release * 10).astype(int), minlength=10)
+    published = np.exp(-np.abs(0.33 - (np.arange(10) + 0.5) / 10) * 3.0 / 2)
+    assert stats.chisquare(counts, 100_000 * published / published.sum()).pvalue > 1e-6
+
+
+def test_releases_are_ciphertexts_of_centres_and_nearly_the_centres():
+    defense = OpEpsilon(8.0, seed=3)
+    release = defense.release(softmax_rows(200, 10))
+    assert len(np.unique(release)) <= 10
+    centres = defense.decrypt_release(release)
+    assert np.isin(centres.round(2), (np.arange(10) + 0.5) / 10).all()
+    assert np.abs(release - centres).max() < 0.001  # so encryption hides nothing
+    other = OpEpsilon(8.0, seed=4)
+    assert not np.isin(np.unique(other.release(softmax_rows(200, 10))), np.unique(release)).any()
+
+
+def test_the_epsilon_of_whole_vectors_can_be_asked_for():
+    for classes, epsilon in ((2, 1.0), (10, 4.0), (100, 16.0)):
+        assert OpEpsilon.for_vector(epsilon, classes).guarantee(classes).epsilon == pytest.approx(epsilon, rel=1e-3)
+
+
+def test_the_inverse_is_the_posterior_mean():
+    """Two classes, flat scores: the mean of true scores among releases in each interval, to four standard errors."""
+    defense = OpEpsilon(10.0, seed=1)
+    one = privee.seeded(1).uniform(200_000)
+    scores = np.stack([one, 1 - one], axis=1)
+    release = defense.release(scores, draws=privee.seeded(2))
+    told = (release * 10).astype(int)
+    estimate = defense.estimate_scores(release)
+    for interval in (0, 4, 9):  # both classes agree: then the sum adds nothing
+        agree = (told[:, 0] == interval) & (told[:, 1] == 9 - interval)
+        assert estimate[agree, 0].std() < 1e-9
+    within = np.abs(estimate - scores).mean()
+    assert within < np.abs(release - scores).mean()
+
+
+def test_the_key_stays_out_of_copies_and_a_file_keeps_it(tmp_path):
+    (tmp_path / "key").write_bytes(b"k" * 32)
+    (tmp_path / "key").chmod(0o600)
+    held, again = (OpEpsilon(4.0, key_file=str(tmp_path / "key")) for _ in range(2))
+    scores = softmax_rows(20, 5)
+    assert (held.release(scores, draws=privee.seeded(1)) == again.release(scores, draws=privee.seeded(1))).all()
+    assert held.public_copy().key_file is None
+    fresh = OpEpsilon(4.0)
+    copied = pickle.loads(pickle.dumps(fresh))  # noqa: S301 (our own bytes)
+    assert not np.isin(copied.release(scores), fresh.release(scores)).any()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: OpEpsilon(0), "epsilon must be"),
+        (lambda: OpEpsilon(1e6), "epsilon must lie"),
+        (lambda: OpEpsilon(1.0, partitions=1), "partitions must be a whole number from 2"),
+        (lambda: OpEpsilon(1.0, key_file="k", seed=1), "not both"),
+    ],
+)
+def test_bad_settings_are_refused(make, message):
+    with pytest.raises(privee.SettingError, match=message):
+        make()
+
+
+def test_the_figure_that_compares_is_below_twice_the_published_one():
+    guarantee = OpEpsilon(2.0).guarantee(10)
+    assert guarantee.figures["epsilon_per_score_and_distance"] == 2.0
+    assert 2.0 < guarantee.epsilon < 4.0
+    assert math.isclose(float(guarantee.proven.split("-")[0]), guarantee.epsilon, rel_tol=1e-3)
