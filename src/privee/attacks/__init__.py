@@ -9,6 +9,7 @@ require("privee.attacks", "torch", "sklearn", extra="audit")
 
 from privee.attacks.base import Attack, Needs, Reconstruction
 from privee.attacks.boosted_trees import BoostedTrees
+from privee.attacks.chebyshev_centre import ChebyshevCentre
 from privee.attacks.chosen import ChosenColumns
 from privee.attacks.equation_solving import EquationSolving
 from privee.attacks.gradient_inversion import GradientInversion
@@ -29,6 +30,7 @@ __all__ = [
     "AttackerView",
     "Auxiliary",
     "BoostedTrees",
+    "ChebyshevCentre",
     "ChosenColumns",
     "EquationSolving",
     "GradientInversion",

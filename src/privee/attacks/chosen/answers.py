@@ -84,7 +84,7 @@ def answer_of(view: AttackerView, own: Tensor, release: Tensor, believed: Tensor
         seed: for that copy's draws.
         limits: of what is ever taken for known.
     """
-    above, below, shown = _pairs(release, view.defense.monotone)
+    above, below, shown = pairs_of(release, view.defense.monotone)
     return Answer(own, above, below, shown, _reading(view, release, believed, seed, limits))
 
 
@@ -93,7 +93,7 @@ def points_to_try(n_classes: int) -> int:
     return max(192, 8 * n_classes)
 
 
-def _pairs(release: Tensor, monotone: bool) -> tuple[Tensor, Tensor, Tensor]:
+def pairs_of(release: Tensor, monotone: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Each class but the leading one, with a class of the next higher value that was released."""
     order = (-release).argsort(dim=1, stable=True)
     values = release.gather(1, order)
