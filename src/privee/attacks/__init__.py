@@ -11,6 +11,7 @@ from privee.attacks.base import Attack, Needs, Reconstruction
 from privee.attacks.boosted_trees import BoostedTrees
 from privee.attacks.chebyshev_centre import ChebyshevCentre
 from privee.attacks.chosen import ChosenColumns
+from privee.attacks.embedding_inversion import EmbeddingInversion
 from privee.attacks.equation_solving import EquationSolving
 from privee.attacks.gradient_inversion import GradientInversion
 from privee.attacks.grna_generator import GrnaGenerator
@@ -32,6 +33,7 @@ __all__ = [
     "BoostedTrees",
     "ChebyshevCentre",
     "ChosenColumns",
+    "EmbeddingInversion",
     "EquationSolving",
     "GradientInversion",
     "GrnaGenerator",

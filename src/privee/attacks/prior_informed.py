@@ -67,7 +67,7 @@ class _Problem:
         self._at_once = rows_at_once(view.own.shape[1] + view.model.unknown_columns)
         self.guess = best_fit(rows.own, rows.unknown)
         self.rehearsed = self.guess.out_of_sample(rows.own)
-        self._precision = _precision(rows.unknown - self.rehearsed)
+        self._precision = precision_of(rows.unknown - self.rehearsed)
         self._bias, self._variance = _errors_by_rank(view, rows)
 
     def steps(self, rows: int) -> int:
@@ -115,7 +115,7 @@ def _trust_in_release(view: AttackerView, rows: Auxiliary, problem: _Problem) ->
     return (0.0, *TRUSTS)[int(errors.argmin())]
 
 
-def _precision(left_over: Tensor) -> Tensor:
+def precision_of(left_over: Tensor) -> Tensor:
     """Inverse covariance of what the regression leaves, with a little added so that it exists."""
     covariance = left_over.T @ left_over / len(left_over)
     ridge = 1e-4 * covariance.diagonal().mean() + 1e-9

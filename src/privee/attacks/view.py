@@ -57,6 +57,7 @@ class AttackerView:
         columns: the original columns that the unknown features belong to; without any, each feature is a number.
         oracle: asks with own columns of the attacker's choice, if the threat model grants that.
         codes: what the sealed parties sent for each record, (n, sealed parties): more than any question can tell.
+        embeddings: what the other parties sent for each record, (n, numbers), if the coordinator helps the attacker.
     """
 
     own: Tensor
@@ -68,6 +69,7 @@ class AttackerView:
     columns: tuple[SourceColumn, ...] = ()
     oracle: Oracle | None = None
     codes: Tensor | None = None
+    embeddings: Tensor | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "defense", self.defense.public_copy())
