@@ -22,9 +22,11 @@ from privee.attacks.prior_informed import PriorInformed
 from privee.attacks.registry import attack, known_attacks, paper_attack, register
 from privee.attacks.repeated_query import RepeatedQuery
 from privee.attacks.sealed_code import SealedCode
+from privee.attacks.shadow_inversion import ShadowInversion
 from privee.attacks.view import AttackerView, Auxiliary
 from privee.attacks.watch import Watch
 from privee.attacks.white_box import WhiteBox, white_box_of
+from privee.attacks.zeroth_order import ZerothOrder
 
 __all__ = [
     "Attack",
@@ -45,8 +47,10 @@ __all__ = [
     "Reconstruction",
     "RepeatedQuery",
     "SealedCode",
+    "ShadowInversion",
     "Watch",
     "WhiteBox",
+    "ZerothOrder",
     "attack",
     "known_attacks",
     "paper_attack",

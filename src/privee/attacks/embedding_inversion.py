@@ -15,7 +15,7 @@ from torch import Tensor
 from privee.attacks.base import Attack, Needs
 from privee.attacks.column_learning import leading_directions
 from privee.attacks.descent import descend, rows_at_once
-from privee.attacks.prior_informed import precision_of
+from privee.attacks.most_likely import precision_of
 from privee.attacks.registry import register
 from privee.attacks.regressors import best_fit
 from privee.attacks.sealed_code import Examples, as_numbers, learned
@@ -84,7 +84,7 @@ class EmbeddingInversion(Attack):
             return self._descended(view.model, view.own, view.embeddings, half, None, watch)
         held = torch.zeros(len(rows), dtype=torch.bool)
         held[:: max(1, len(rows) // REHEARSED)] = self.form == "best"
-        known, kept_out = _only(rows, ~held), _only(rows, held)
+        known, kept_out = rows.chosen(~held), rows.chosen(held)
         own, sent = torch.cat([view.own, kept_out.own]), torch.cat([view.embeddings, _sent(view.model, kept_out)])
         codes = None if view.codes is None else torch.cat([view.codes, _codes(kept_out)])
         start = self._learned(view, known, Auxiliary(own, sent, codes), watch)
@@ -175,7 +175,3 @@ def _sent(model: WhiteBox, rows: Auxiliary) -> Tensor:
 def _codes(rows: Auxiliary) -> Tensor:
     assert rows.codes is not None  # noqa: S101 (sealed parties sent some for all rows)
     return rows.codes
-
-
-def _only(rows: Auxiliary, these: Tensor) -> Auxiliary:
-    return Auxiliary(rows.own[these], rows.unknown[these], None if rows.codes is None else rows.codes[these])

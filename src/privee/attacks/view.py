@@ -38,6 +38,10 @@ class Auxiliary:
         """Some of the rows."""
         return Auxiliary(self.own[rows], self.unknown[rows], None if self.codes is None else self.codes[rows])
 
+    def chosen(self, rows: Tensor) -> Auxiliary:
+        """Those with these numbers, or those that are marked."""
+        return Auxiliary(self.own[rows], self.unknown[rows], None if self.codes is None else self.codes[rows])
+
     def scores(self, model: WhiteBox) -> Tensor:
         """What a model says of these rows."""
         return model.scores(self.own, self.unknown, self.codes)

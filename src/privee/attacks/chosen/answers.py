@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from privee.attacks.log_scores import SMALLEST
-from privee.attacks.view import AttackerView
+from privee.attacks.view import AttackerView, Oracle
+from privee.errors import PriveeError
 from privee.randomness import seeded
 
 FAR = 3.0
@@ -86,6 +87,14 @@ def answer_of(view: AttackerView, own: Tensor, release: Tensor, believed: Tensor
     """
     above, below, shown = pairs_of(release, view.defense.monotone)
     return Answer(own, above, below, shown, _reading(view, release, believed, seed, limits))
+
+
+def asked_of(oracle: Oracle, own: Tensor) -> Tensor:
+    """The oracle's answer, checked: an answer about other records would be worse than none."""
+    release = oracle(own)
+    if release.ndim != 2 or len(release) != len(own):
+        raise PriveeError(f"the oracle gave {tuple(release.shape)} for {len(own)} records")
+    return release
 
 
 def points_to_try(n_classes: int) -> int:
