@@ -43,7 +43,6 @@ class ChebyshevCentre(Attack):
     place: ClassVar[int] = 12
     summary: ClassVar[str] = "centre of the largest ball that a logistic model's equations leave of [0, 1]"
     needs: ClassVar[Needs] = Needs(linear_model=True)
-    audited: ClassVar[tuple[str, ...]] = ("chebyshev-centre",)
     adapts: ClassVar[str] = "equations become intervals, as wide as its own copy of the defense shows, and order cuts"
     published: ClassVar[str] = f"{RASSOULI} (undefended; intervals and order cuts are this project's)"
 
@@ -55,7 +54,7 @@ class ChebyshevCentre(Attack):
 
     def _reconstruct(self, view: AttackerView, watch: Watch) -> Tensor:
         place = self._place(view)
-        size = (view.model.unknown_columns + 1) * 2 * view.model.n_classes
+        size = (view.model.unknown_columns + 1) * (view.model.unknown_columns + 2 * view.model.n_classes)
         parts = in_turn(view.rows, max(1, AT_ONCE // size))
         found = torch.zeros(view.rows, view.model.unknown_columns, dtype=view.own.dtype)
         for step in watch.steps("records", len(parts), {"found": found}):

@@ -14,8 +14,6 @@ from torch import Tensor
 
 ROUNDS, SHRINK, REACH = 80, 0.15, 0.99
 DONE = 1e-9
-MANY = 128
-"""From so many columns on they are eliminated; of fewer the whole system is solved, which keeps more digits."""
 FLATTEST = 1e-2
 """Faces that a ball on the planes hardly touches still count so much: else one of them can leave nothing possible."""
 
@@ -100,6 +98,8 @@ class _Program:
             ddual = (SHRINK * gap - room * dual - dual * droom) / room
             sound = open_ & torch.isfinite(dx).all(dim=1, keepdim=True)
             far, far_dual = (torch.where(sound, _reach(*pair), 0.0) for pair in ((room, droom), (dual, ddual)))
+            # A smaller ball has room everywhere, so nothing else would hold a step that lost its digits.
+            far = torch.where(dt < 0, torch.minimum(far, (1 + t[:, None].abs()) / dt.abs().clamp_min(1e-300)), far)
             moves = ((x, far, dx), (room, far, droom), (dual, far_dual, ddual), (level, far_dual, dy))
             x, room, dual, level = (torch.where(sound, value + step * move, value) for value, step, move in moves)
             t = torch.where(sound[:, 0], t + (far * dt)[:, 0], t)
@@ -118,8 +118,8 @@ class _Program:
     def _step(self, room: Tensor, dual: Tensor, level: Tensor, aim: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Newton's, for the sums that duals must have and for the gap that is aimed at.
 
-        Faces of the box touch one column each, so columns and radius are easily eliminated where they are many; what
-        is left to solve has a row for each side of a slab and for each plane.
+        Faces of the box touch one column each, so among planes columns and radius are eliminated, and what is left to
+        solve has a row for each plane. Among slabs that would lose too many digits, and the whole system is solved.
         """
         d, stiff, pull = self._d, dual / room, aim / room
         box = _Box(stiff[:, :d], stiff[:, d : 2 * d], self.weights[:, :d])
@@ -131,18 +131,17 @@ class _Program:
             dim=1,
         )
         rows, sides = self._rows(), stiff[:, 2 * d :]
-        if not len(self._place.fixed) and d < max(MANY, rows.shape[1]):
+        if not len(self._place.fixed):
             found = torch.linalg.solve_ex(box.matrix() + (rows * sides[..., None]).mT @ rows, wanted)[0]
             return found[:, :d], found[:, d:], level
         solved = box.solve(torch.cat([rows.mT, wanted[..., None]], dim=2))
         left = rows @ solved
-        system = left[..., :-1] + torch.diag_embed(torch.cat([1 / sides, torch.zeros_like(level)], dim=1))
-        pressed = torch.linalg.solve_ex(system, left[..., -1:])[0]
+        pressed = torch.linalg.solve_ex(left[..., :-1], left[..., -1:])[0]
         found = (solved[..., -1:] - solved[..., :-1] @ pressed)[..., 0]
-        return found[:, :d], found[:, d:], pressed[:, 2 * self._m :, 0]
+        return found[:, :d], found[:, d:], pressed[..., 0]
 
     def _rows(self) -> Tensor:
-        """Of slabs' lower and upper sides and of planes: how they depend on columns and on the radius."""
+        """Of slabs' lower and upper sides, or of planes: how they depend on columns and on the radius."""
         d, directions = self._d, self._place.directions
         sides = torch.cat([directions, -directions], dim=1)
         slabs = torch.cat([sides, -self.weights[:, 2 * d :, None]], dim=2)
