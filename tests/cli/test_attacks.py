@@ -40,6 +40,7 @@ def test_json_holds_needs_settings_and_source():
         "queries": 2,
         "oracle": False,
         "codes": False,
+        "embeddings": False,
     }
     assert found["repeated-query"]["settings"] == {"inner": None, "estimator": "likelihood"}
     assert found["grna-generator"]["settings"]["hidden"] == [600, 200, 100]
@@ -56,5 +57,5 @@ def test_one_attack_in_detail_with_the_settings_given():
 
 
 def test_a_name_that_is_not_known_is_refused_with_those_that_are():
-    with pytest.raises(PriveeError, match="no attack is called 'nope'; there are equation-solving, gradient-inversion"):
+    with pytest.raises(PriveeError, match="no attack is called 'nope'; there are equation-solving, chebyshev-centre"):
         said("nope")

@@ -52,6 +52,20 @@ def test_one_attack_on_one_defense(place):
     assert not (place / ".privee-attack").exists()
 
 
+def test_a_coordinator_that_helps_sees_embeddings(place):
+    """Eight columns behind ten logits: whatever is released, they are told; nobody else sees embeddings."""
+    chosen = ("-a", "embedding-inversion", "-d", "label-only", "--records", 60)
+    told = json.loads(good("attack", "runs/digits", *chosen, "--by", "coordinator", "--json", cwd=place))
+    assert told["finding"]["guess_normalised"] < 0.1
+    assert "with the coordinator" in told["finding"]["subject"]
+    code, _, err = run("attack", "runs/digits", *chosen, cwd=place)
+    assert code == 2
+    assert "embedding-inversion cannot be used here: needs the embeddings that a coordinator sees" in err
+    code, _, err = run("attack", "--entry", "mine:parts", *chosen, "--by", "coordinator", cwd=place)
+    assert code == 2
+    assert "a model without parts" in err
+
+
 def test_release_files_that_were_really_handed_out(place):
     once, twice = (
         json.loads(good("attack", "runs/digits", "-d", "privee-u:rho=0.1", *more, "--json", cwd=place))["finding"]

@@ -27,6 +27,7 @@ class Needs:
     queries: int = 1
     oracle: bool = False
     codes: bool = False
+    embeddings: bool = False
 
     def words(self) -> tuple[str, ...]:
         """For people; empty where releases, own columns and the model's scores are enough."""
@@ -37,6 +38,7 @@ class Needs:
             f"{self.queries} queries per record": self.queries > 1,
             "own columns of its choice": self.oracle,
             "a sealed party": self.codes,
+            "the coordinator's view": self.embeddings,
         }
         return tuple(words for words, needed in wanted.items() if needed)
 
@@ -82,8 +84,12 @@ class Attack(ABC):
             return "needs auxiliary rows"
         if self.needs.gradients and not view.model.differentiable:
             return "the model is not differentiable" if all(view.model.held) else "no gradient passes a sealed code"
-        if self.needs.oracle and view.oracle is None:
-            return "needs to ask with own columns of its choice"
+        not_granted = {
+            "needs to ask with own columns of its choice": self.needs.oracle and view.oracle is None,
+            "needs the embeddings that a coordinator sees": self.needs.embeddings and view.embeddings is None,
+        }
+        if any(not_granted.values()):
+            return next(words for words, lacking in not_granted.items() if lacking)
         if len(view.releases) < self.needs.queries:
             return f"needs {self.needs.queries} queries per record"
         return _why_no_codes(view) if self.needs.codes else None

@@ -133,6 +133,7 @@ def fingerprint(settings: Mapping[str, Any], seed: int, view: AttackerView) -> d
         "releases": _digest(view.releases),
         "auxiliary rows": None if rows is None else [_digest(rows.own), _digest(rows.unknown)],
         **({} if view.codes is None else {"codes": _digest(view.codes)}),
+        **({} if view.embeddings is None else {"embeddings": _digest(view.embeddings)}),
         "model": _digest(_probe(view)),
     }
 

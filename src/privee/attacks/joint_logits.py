@@ -30,6 +30,17 @@ class JointLogits:
         parts = self._unknown_parts(unknown)
         return [self._joined(self._embedded(own).repeat_interleave(times, dim=0), parts) for own in owns]
 
+    @property
+    def places(self) -> list[range]:
+        """Of every party's columns among all columns of the model, the active party's first."""
+        starts = [sum(self._sizes[:k]) for k in range(len(self._sizes))]
+        return [range(start, start + size) for start, size in zip(starts, self._sizes, strict=True)]
+
+    def embeddings(self, own: Tensor, unknown: Tensor, parties: Sequence[int]) -> Tensor:
+        """What some parties, by number, send for such columns, side by side: (n, numbers)."""
+        columns = [own.to(self._precision).reshape(len(own), *self._shapes[0]), *self._by_party(unknown)]
+        return torch.cat([self._bottoms[k](columns[k]).flatten(1) for k in parties], dim=1).double()
+
     def _unknown_parts(self, unknown: Tensor, codes: Tensor | None = None) -> list[Tensor]:
         """What the passive parties send; codes are for those that are sealed (`sealed_logits.py`)."""
         return [bottom(rows) for bottom, rows in zip(self._bottoms[1:], self._by_party(unknown), strict=True)]

@@ -39,7 +39,7 @@ def attack(name: str, **settings: Any) -> Attack:
         >>> attack("gradient-inversion:loss=probability,iterations=100").iterations
         100
         >>> attack("repeated-query:inner=equation-solving").inner
-        EquationSolving()
+        EquationSolving(start='zero')
     """
     return ATTACKS.make(name, **settings)
 

@@ -38,6 +38,10 @@ class Auxiliary:
         """Some of the rows."""
         return Auxiliary(self.own[rows], self.unknown[rows], None if self.codes is None else self.codes[rows])
 
+    def chosen(self, rows: Tensor) -> Auxiliary:
+        """Those with these numbers, or those that are marked."""
+        return Auxiliary(self.own[rows], self.unknown[rows], None if self.codes is None else self.codes[rows])
+
     def scores(self, model: WhiteBox) -> Tensor:
         """What a model says of these rows."""
         return model.scores(self.own, self.unknown, self.codes)
@@ -57,6 +61,7 @@ class AttackerView:
         columns: the original columns that the unknown features belong to; without any, each feature is a number.
         oracle: asks with own columns of the attacker's choice, if the threat model grants that.
         codes: what the sealed parties sent for each record, (n, sealed parties): more than any question can tell.
+        embeddings: what the other parties sent for each record, (n, numbers), if the coordinator helps the attacker.
     """
 
     own: Tensor
@@ -68,6 +73,7 @@ class AttackerView:
     columns: tuple[SourceColumn, ...] = ()
     oracle: Oracle | None = None
     codes: Tensor | None = None
+    embeddings: Tensor | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "defense", self.defense.public_copy())

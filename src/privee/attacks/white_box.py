@@ -65,6 +65,26 @@ class WhiteBox:
         return tuple(known.issuperset(part.places) for part in self.sealed)
 
     @property
+    def senders(self) -> tuple[int, ...]:
+        """The parties, by number, whose embeddings tell of unknown columns; none where the model's parts are not known.
+
+        Sealed parties send codes instead.
+        """
+        if not isinstance(self._logits, JointLogits):
+            return ()
+        known, codes = set(self._order[: self.own_columns]), [part.places for part in self.sealed]
+        parties = enumerate(self._logits.places)
+        return tuple(k for k, places in parties if places not in codes and not known.issuperset(places))
+
+    def embeddings(self, own: Tensor, unknown: Tensor) -> Tensor | None:
+        """What these send for such columns, (n, numbers): a coordinator sees it. None if nobody sends any."""
+        parties = self.senders
+        if not parties or not isinstance(self._logits, JointLogits):
+            return None
+        columns = (own, unknown) if self._cut is None else self._cut(own, unknown)
+        return self._logits.embeddings(*columns, parties)
+
+    @property
     def unsealed_unknown(self) -> int:
         """How many of the unknown columns reach the scores by another way than a code."""
         behind = {place for part in self.sealed for place in part.places}

@@ -218,8 +218,9 @@ def _tasks(study: _Study, grid: Grid, *, shown: bool) -> Iterator[Task]:
                 knows = adaptive or (nothing_to_undo and make_attack(attack).reads_only)
                 if not knows and grid.naive_once and "adaptive" in grid.attackers and study.seed != grid.seeds[0]:
                     continue
-                # Who has codes needs no release: one attack counts under every defense.
-                release = "" if make_attack(attack).needs.codes else defense
+                # Who has what parties send needs no release: one attack counts under every defense.
+                needs = make_attack(attack).needs
+                release = "" if needs.codes or needs.embeddings else defense
                 yield Task(
                     key=task_key(fingerprint, release, attack, knows, study.seed, grid.queries, keep, bound),
                     subject=study.subject,

@@ -46,6 +46,7 @@ class Subject:
         described: every original column, with its party and its features in a row.
         active: the name of the party that asks.
         codes: what the sealed parties sent for each row, once and for all, (n, sealed parties); None if none is sealed.
+        coordinator: whether the coordinator helps the attacker, who then sees what the parties send.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Subject:
     described: tuple[SourceColumn, ...] = ()
     active: str = "active"
     codes: NDArray[np.uint8] | None = None
+    coordinator: bool = False
 
     @property
     def private_columns(self) -> tuple[SourceColumn, ...]:
@@ -94,6 +96,17 @@ class Subject:
             self._rearranged([*range(known, width), *range(known)], width - known),
             name=f"{self.name}, asked by the passive side",
             active=" and ".join(dict.fromkeys(others)) or "passive",
+        )
+
+    def with_coordinator(self) -> Subject:
+        """The same model with the coordinator on the attacker's side: it sees the embeddings that parties send."""
+        if not self.model.senders and not self.model.sealed:
+            raise SettingError("what a coordinator sees is not known of a model without parts; attack a run of privee")
+        return dataclasses.replace(
+            self,
+            name=f"{self.name}, with the coordinator",
+            active=f"{self.active} and the coordinator",
+            coordinator=True,
         )
 
     def against(self, party: str) -> Subject:
@@ -134,7 +147,9 @@ class Subject:
         rows = self._known(other, seed) if len(other) > 1 else None
         labels = None if self.labels is None else self.labels[target]
         codes = None if self.codes is None else torch.from_numpy(self.codes[target])
-        return Sample(self.model, own, truth, rows, labels, self.private_columns, target, codes)
+        with torch.no_grad():
+            sent = self.model.embeddings(own, truth) if self.coordinator else None
+        return Sample(self.model, own, truth, rows, labels, self.private_columns, target, codes, sent)
 
     def _known(self, rows: Rows, seed: int) -> Auxiliary:
         """Rows that the attacker knows in full; codes for them it draws itself."""
@@ -226,6 +241,7 @@ class Sample:
     columns: tuple[SourceColumn, ...] = ()
     rows: Rows | None = None
     codes: Tensor | None = None
+    embeddings: Tensor | None = None
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
@@ -260,9 +276,8 @@ class Sample:
     ) -> AttackerView:
         """All that an attacker gets."""
         seen = torch.from_numpy(releases)
-        return AttackerView(
-            self.own, self.model, seen, defense, adaptive, self.auxiliary, self.columns, oracle, self.codes
-        )
+        known = self.auxiliary, self.columns, oracle, self.codes, self.embeddings
+        return AttackerView(self.own, self.model, seen, defense, adaptive, *known)
 
     def guesses(self, seed: int, *, by_column: bool = False) -> dict[str, Tensor]:
         """What can be said without any release; by column also what the learners of such attacks can say."""
@@ -297,7 +312,7 @@ class Sample:
         parts = [self.own, self.truth, torch.from_numpy(self.scores)]
         if self.auxiliary is not None:
             parts += [self.auxiliary.own, self.auxiliary.unknown]
-        parts += [] if self.codes is None else [self.codes]
+        parts += [part for part in (self.codes, self.embeddings) if part is not None]
         found = hashlib.sha256()
         for part in parts:
             found.update(str(tuple(part.shape)).encode())

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from privee.atomic import refuse_existing
-from privee.cli.model_options import MODEL_NAMES, check_source, chosen_subject
+from privee.cli.model_options import MODEL_NAMES, By, asked_by, check_source, chosen_subject
 from privee.cli.names import ATTACK, DATASET, DEFENSE, MODEL, check_attack, check_defense
 from privee.cli.output import InterruptedByUserError, out, print_json, progress_bar
 from privee.data.partition import How
@@ -40,7 +40,8 @@ def attack(
     party: Annotated[list[str] | None, typer.Option(help="New tables for a run on tables: NAME=FILE.")] = None,
     fraction: Annotated[float | None, typer.Option(help="Share of the columns the attacker holds.")] = None,
     by: Annotated[
-        Literal["active", "passive"], typer.Option(help="Who attacks: the active party, or the passive ones together.")
+        By,
+        typer.Option(help="Who attacks: the active party, the passive ones, or the active one with the coordinator."),
     ] = "active",
     split: Annotated[How | None, typer.Option(help="With --dataset: how columns are dealt out.")] = None,
     records: Annotated[int, typer.Option(min=1, help="Records attacked.")] = 200,
@@ -87,7 +88,7 @@ def attack(
         data_dir=data_dir,
         folder=CHECKPOINTS,
     )
-    subject = subject.swapped() if by == "passive" else subject
+    subject = asked_by(subject, by)
     try:
         with progress_bar(attack) as progress:
             finding, guesses, unknown = attack_once(

@@ -10,7 +10,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from privee.cli.model_options import MODEL_NAMES, check_source, chosen_subjects, question_counts
+from privee.cli.model_options import MODEL_NAMES, By, asked_by, check_source, chosen_subjects, question_counts
 from privee.cli.names import ATTACK, DATASET, DEFENSE, MODEL, check_attack, check_defense
 from privee.cli.output import ROOMY, InterruptedByUserError, folded, out, print_json, progress_bar
 from privee.data.partition import How
@@ -37,7 +37,8 @@ def audit(
         list[float] | None, typer.Option(help="Share of the columns the attacker holds, repeatable.")
     ] = None,
     by: Annotated[
-        Literal["active", "passive"], typer.Option(help="Who attacks: the active party, or the passive ones together.")
+        By,
+        typer.Option(help="Who attacks: the active party, the passive ones, or the active one with the coordinator."),
     ] = "active",
     split: Annotated[How | None, typer.Option(help="With --dataset: how columns are dealt out.")] = None,
     defense: Annotated[
@@ -114,9 +115,9 @@ def audit(
             seed=seed,
             data_dir=data_dir,
             folder=folder,
-            against_each=by == "active",
+            against_each=by != "passive",
         )
-        subjects = [subject.swapped() if by == "passive" else subject for subject in subjects]
+        subjects = [asked_by(subject, by) for subject in subjects]
         subjects = mark_each(subjects, sensitive or ())
         with progress_bar("attacking") as progress:
             found = run_grid(subjects, grid, jobs=jobs, engine=engine, folder=folder, progress=progress)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from privee.cli.names import check_dataset, check_model, model_names
 from privee.cli.output import err, note, out, print_json, progress_bar
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from privee.vfl.worth import ModelWorth
 
 
+By = Literal["active", "passive", "coordinator"]
+"""Who attacks."""
 _NAMES = model_names()
 MODEL_NAMES = f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}"
 """The models there are, for help texts."""
@@ -177,6 +179,13 @@ def chosen_subjects(
     if against_each and not fractions:
         return each_against_all_others(one)
     return [one.at_fraction(fraction) for fraction in fractions] or [one]
+
+
+def asked_by(subject: Subject, by: By) -> Subject:
+    """The same model with this attacker."""
+    if by == "active":
+        return subject
+    return subject.swapped() if by == "passive" else subject.with_coordinator()
 
 
 def chosen_subject(run: Path | None, *, model: str, fraction: float | None, **source: Any) -> Subject:

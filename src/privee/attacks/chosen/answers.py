@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from privee.attacks.log_scores import SMALLEST
-from privee.attacks.view import AttackerView
+from privee.attacks.view import AttackerView, Oracle
+from privee.errors import PriveeError
 from privee.randomness import seeded
 
 FAR = 3.0
@@ -84,8 +85,16 @@ def answer_of(view: AttackerView, own: Tensor, release: Tensor, believed: Tensor
         seed: for that copy's draws.
         limits: of what is ever taken for known.
     """
-    above, below, shown = _pairs(release, view.defense.monotone)
+    above, below, shown = pairs_of(release, view.defense.monotone)
     return Answer(own, above, below, shown, _reading(view, release, believed, seed, limits))
+
+
+def asked_of(oracle: Oracle, own: Tensor) -> Tensor:
+    """The oracle's answer, checked: an answer about other records would be worse than none."""
+    release = oracle(own)
+    if release.ndim != 2 or len(release) != len(own):
+        raise PriveeError(f"the oracle gave {tuple(release.shape)} for {len(own)} records")
+    return release
 
 
 def points_to_try(n_classes: int) -> int:
@@ -93,7 +102,7 @@ def points_to_try(n_classes: int) -> int:
     return max(192, 8 * n_classes)
 
 
-def _pairs(release: Tensor, monotone: bool) -> tuple[Tensor, Tensor, Tensor]:
+def pairs_of(release: Tensor, monotone: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Each class but the leading one, with a class of the next higher value that was released."""
     order = (-release).argsort(dim=1, stable=True)
     values = release.gather(1, order)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from privee.attacks.base import Attack, Needs
-from privee.attacks.chosen.answers import answer_of, points_to_try
+from privee.attacks.chosen.answers import answer_of, asked_of, points_to_try
 from privee.attacks.chosen.belief import Belief, Prior, prior_of
 from privee.attacks.chosen.next_question import EVEN, SEEN, best_row, by_descent, by_trial, equal_logits, unevenness
 from privee.attacks.chosen.particles import Particles
@@ -82,7 +82,7 @@ class ChosenColumns(Attack):
         for step in watch.steps("questions", self.questions, {"asked": asked, "released": released}):
             game.learn(asked, released, step)  # what a checkpoint holds, if there is one
             asked[step] = game.next_question(step)
-            released[step, : view.rows] = _asked(oracle, asked[step, : view.rows])
+            released[step, : view.rows] = asked_of(oracle, asked[step, : view.rows])
             released[step, view.rows :] = rehearsal.answer(view, asked[step, view.rows :], seed + step)
             game.learn(asked, released, step + 1)
         game.learn(asked, released, self.questions)
@@ -152,11 +152,3 @@ def belief_of(view: AttackerView, prior: Prior, differentiable: bool, draws: tor
     if differentiable and adds_up:
         return Additive(view, prior, draws)
     return Particles(view.model, prior, draws)
-
-
-def _asked(oracle: Oracle, own: Tensor) -> Tensor:
-    """The oracle's answer, checked: an answer about other records would be worse than none."""
-    release = oracle(own)
-    if release.ndim != 2 or len(release) != len(own):
-        raise PriveeError(f"the oracle gave {tuple(release.shape)} for {len(own)} records")
-    return release
