@@ -128,10 +128,11 @@ def _errors_by_rank(view: AttackerView, rows: Auxiliary, simulations: int = 3) -
         level = torch.zeros(view.model.n_classes, dtype=view.own.dtype)
         return level, level + 1e-2
     scores = rows.scores(view.model)
-    truth = scores.clamp_min(SMALLEST).log()
+    expected = scores if rows.noise is None else rows.expected_scores(view.model)
+    truth = expected.clamp_min(SMALLEST).log()
     errors = []
     for seed in range(simulations):
-        read = view.simulate(scores, seed).read
+        read = view.simulate(rows.scores_again(view.model, scores, seed), seed).read
         errors.append(in_rank_order(read.clamp_min(SMALLEST).log() - truth, read))
     joined = torch.cat(errors)
     return joined.mean(dim=0), joined.var(dim=0) + SMALLEST_VARIANCE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -46,6 +46,9 @@ class Subject:
         described: every original column, with its party and its features in a row.
         active: the name of the party that asks.
         codes: what the sealed parties sent for each row, once and for all, (n, sealed parties); None if none is sealed.
+        noise: what parties with a noisy embedding drew for each row, once and for all; it is in the scores that are
+            released, and no attacker gets it.
+        embedding_defenses: of the parties that have one, its spec.
     """
 
     name: str
@@ -59,6 +62,8 @@ class Subject:
     described: tuple[SourceColumn, ...] = ()
     active: str = "active"
     codes: NDArray[np.uint8] | None = None
+    noise: NDArray[np.float64] | None = None
+    embedding_defenses: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def private_columns(self) -> tuple[SourceColumn, ...]:
@@ -134,12 +139,14 @@ class Subject:
         rows = self._known(other, seed) if len(other) > 1 else None
         labels = None if self.labels is None else self.labels[target]
         codes = None if self.codes is None else torch.from_numpy(self.codes[target])
-        return Sample(self.model, own, truth, rows, labels, self.private_columns, target, codes)
+        noise = None if self.noise is None else torch.from_numpy(self.noise[target])
+        return Sample(self.model, own, truth, rows, labels, self.private_columns, target, codes, noise)
 
     def _known(self, rows: Rows, seed: int) -> Auxiliary:
-        """Rows that the attacker knows in full; codes for them it draws itself."""
+        """Rows that the attacker knows in full; codes and noise for them it draws itself."""
         own, unknown = self._cut(rows)
-        return Auxiliary(own, unknown, self.model.simulated_codes(own, unknown, seeded(seed, "auxiliary codes")))
+        codes = self.model.simulated_codes(own, unknown, seeded(seed, "auxiliary codes"))
+        return Auxiliary(own, unknown, codes, self.model.simulated_noise(len(own), seeded(seed, "auxiliary noise")))
 
     def _targets(self, seed: int, records: int) -> Rows:
         one_pool = np.array_equal(self.targets, self.auxiliary)
@@ -169,6 +176,7 @@ class Subject:
             fingerprints={"data": _digest(self.columns), "model (its scores)": _digest(many.scores)},
             picture=self._picture(sample),
             sealed=sealed_parties(self.model),
+            embedding_defenses=dict(self.embedding_defenses),
         )
 
     def _own_columns(self, many: Sample) -> Utility | None:
@@ -226,12 +234,13 @@ class Sample:
     columns: tuple[SourceColumn, ...] = ()
     rows: Rows | None = None
     codes: Tensor | None = None
+    noise: Tensor | None = None
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
-        """The model's scores of these records, with the codes that sealed parties sent."""
+        """The model's scores of these records, with the codes that sealed parties sent and the noise of others."""
         with torch.no_grad():
-            return self.model.scores(self.own, self.truth, self.codes).numpy()
+            return self.model.scores(self.own, self.truth, self.codes, self.noise).numpy()
 
     def releases(self, defense: Defense, seed: int, queries: int) -> NDArray[np.float64]:
         """What is handed out for these records, (queries, n, classes); the same seed gives the same draws."""
@@ -242,7 +251,7 @@ class Sample:
     def oracle(self, defense: Defense, seed: int) -> Oracle:
         """Answers about these records with whatever own columns are asked; a slow defense's public copy answers.
 
-        The codes of sealed parties are the same in every answer.
+        The codes of sealed parties, and the noise of others, are the same in every answer.
         """
         answers = defense.public_copy() if defense.slow else defense
         draws = seeded(seed, "oracle", defense.spec)
@@ -250,7 +259,7 @@ class Sample:
         def ask(own: Tensor) -> Tensor:
             with torch.no_grad():
                 codes = self.model.asked_codes(own, self.truth, self.codes)
-                scores = self.model.scores(own, self.truth, codes).numpy()
+                scores = self.model.scores(own, self.truth, codes, self.noise).numpy()
             return torch.from_numpy(np.asarray(answers.release(scores, draws=draws)))
 
         return ask

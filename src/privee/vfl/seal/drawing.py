@@ -71,30 +71,30 @@ def new_secret() -> bytes:
     return secrets.token_bytes(KEY_BYTES)
 
 
-def kept_secret(folder: Path) -> bytes:
+def kept_secret(folder: Path, name: str = KEY) -> bytes:
     """The party's secret in its folder of a run; made there if there is none yet, for its owner's eyes alone."""
-    path = folder / KEY
+    path = folder / name
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)
         try:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:  # another process was quicker
-            return read_secret(folder)
+            return read_secret(folder, name)
         with os.fdopen(handle, "wb") as file:
             file.write(new_secret())
             file.flush()
             os.fsync(file.fileno())
-    return read_secret(folder)
+    return read_secret(folder, name)
 
 
-def read_secret(folder: Path) -> bytes:
+def read_secret(folder: Path, name: str = KEY) -> bytes:
     """The party's secret in its folder of a run."""
-    path = folder / KEY
+    path, what = folder / name, "codes" if name == KEY else "noise"
     try:
         found = path.read_bytes()
     except FileNotFoundError:
         raise PriveeError(
-            f"{path} is missing: without it other codes would be drawn than those that were sent; restore it"
+            f"{path} is missing: without it other {what} would be drawn than those that were sent; restore it"
         ) from None
     if len(found) != KEY_BYTES:
         raise PriveeError(f"{path} is damaged: it holds {len(found)} bytes, not {KEY_BYTES}")
