@@ -5,8 +5,8 @@
 Halves of the columns, an mlp, digits (two seeds) and Drive (one), trained as `privee train` does; sealed ones from the
 unsealed model for twice as long, as `privee seal` does. `kept`: error of the best of four attacks on undefended scores
 (adaptive, so with the embedding defense in the model), as a share of the best guess. `regression` and `inversion`: the
-same for a coordinator who has the embedding (`benchmarks/_embedding/coordinator.py`); of a code, what `leaks.left`
-says. Every cell is stored in benchmarks/results/embedding_defenses.json once it is measured.
+same for a coordinator who has the embedding, or the code (`benchmarks/_embedding/coordinator.py`). Every cell is
+stored in benchmarks/results/embedding_defenses.json once it is measured.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ import numpy as np
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from benchmarks._embedding.coordinator import Records, told_by_embedding
-from benchmarks._sealed import cases, leaks
+from benchmarks._embedding.coordinator import Records, told_by_code, told_by_embedding
+from benchmarks._sealed import cases
 from privee.audit import Grid, run_grid
 from privee.audit.sources import _subject
 from privee.scores import utility_of
@@ -69,12 +69,8 @@ class Cell:
         worth = utility_of(joint.scores(torch.from_numpy(data.test)), data.labels[data.test])
         found = {"accuracy": worth.accuracy, "auc": worth.auc, **on_scores(joint, data, self.seed)}
         own, private = (values.reshape(len(values), -1).astype(np.float64) for values in data.columns.values())
-        if joint.sealed:
-            (party,) = joint.sealed
-            told = np.eye(party.seal.codes)[party.seal_records()]
-            left = leaks.left(own, private, told, data.train, data.test, self.seed)
-            return found | {"regression": left["left"]}
-        return found | told_by_embedding(joint.parties[1], Records(own, private, data.train, data.test), self.seed)
+        tell = told_by_code if joint.sealed else told_by_embedding
+        return found | tell(joint, Records(own, private, data.train, data.test), self.seed)
 
     def _trained(self, folder: Path, data: Any) -> Any:
         settings = cases.settings_of(self.dataset, self.seed)
@@ -100,6 +96,7 @@ def on_scores(joint: Any, data: Any, seed: int) -> dict[str, Any]:
         seeds=(seed,),
         records=200,
         auxiliary_rows=500,
+        column_limit=2000,
         questions=(),
         curves=False,
         own_columns=False,
@@ -112,9 +109,9 @@ def on_scores(joint: Any, data: Any, seed: int) -> dict[str, Any]:
 
 
 def cells(datasets: tuple[str, ...]) -> Iterator[Cell]:
-    for dataset in datasets:
-        for seed in SEEDS[dataset]:
-            yield from (Cell(dataset, spec, seed) for spec in SPECS)
+    for seed in sorted({seed for dataset in datasets for seed in SEEDS[dataset]}):
+        for dataset in datasets:
+            yield from (Cell(dataset, spec, seed) for spec in SPECS if seed in SEEDS[dataset])
 
 
 def mean(found: dict[str, Any], dataset: str, spec: str, name: str) -> float | None:

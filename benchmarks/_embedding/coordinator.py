@@ -1,9 +1,10 @@
 """What an embedding tells a curious coordinator: by regression, and by inverting the party's part of the model.
 
 Both as a share of what the best guess from the active party's columns leaves (1 is nothing told), with all noise that
-the party adds. The regression needs rows known in full and no weights; an embedding with noise is simulated for these
-rows several times. The inversion looks for the columns whose embedding is the one that was sent, and which are likely,
-through the party's weights; how far to trust the embedding is tried out on rows that are known.
+the party adds. The regression needs rows known in full, and gets the embedding, the logits that the coordinator makes
+of it, or both; an embedding with noise is simulated for these rows several times. The inversion looks for the columns
+whose embedding is the one that was sent, and which are likely, through the party's weights; how far to trust the
+embedding is tried out on rows that are known.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from sklearn.linear_model import Ridge
 from torch import Tensor
 
 from benchmarks._sealed import leaks
+from privee.attacks.regressors import best_fit
 from privee.randomness import seeded
 from privee.vfl.embedding_defenses.bottoms import DefendedBottom, noise_width, predicting
 from privee.vfl.embedding_defenses.mid import Bottleneck, divergence
@@ -39,18 +41,45 @@ class Records(NamedTuple):
     test: Array
 
 
-def told_by_embedding(party: Any, records: Records, seed: int) -> dict[str, float]:
+def told_by_embedding(joint: Any, records: Records, seed: int) -> dict[str, float]:
     """Error left by regression and by inversion, and for MID the information that its training suggests."""
-    rng = np.random.default_rng(seed)
-    train, test = rng.permutation(records.train)[: leaks.TRAIN], rng.permutation(records.test)[: leaks.TEST]
-    varied = np.flatnonzero(records.private[train].std(axis=0) > 1e-3)
+    party = joint.parties[1]
+    train, test, varied = _chosen(records, seed)
     model = copy.deepcopy(predicting(party.learner.model)).eval().requires_grad_(requires_grad=False)
     sent = party._embed(torch.from_numpy(test), train=False).double().numpy()
-    guess = leaks._errors(records.own, records.private[:, varied], train, test, seed).mean(axis=1).min()
-    by_regression = _regression(model, records, varied, train, test, sent, seed)
+    guess = _guess(records, train, test, varied, seed)
+    by_regression = _regression(joint, model, records, varied, train, test, sent, seed)
     by_inversion = _inversion(model, party._features, records, varied, train, test, sent, seed)
-    found = {"regression": min(1.0, float(by_regression / guess)), "inversion": min(1.0, float(by_inversion / guess))}
+    found = {"regression": min(1.0, by_regression / guess), "inversion": min(1.0, by_inversion / guess)}
     return found | _suggested(model, party._features, train, test)
+
+
+def told_by_code(joint: Any, records: Records, seed: int) -> dict[str, float]:
+    """Error left by the same regressions given a sealed party's code."""
+    (party,) = joint.sealed
+    train, test, varied = _chosen(records, seed)
+    rows = np.concatenate([train, test])
+    known, asked = np.arange(len(train)), np.arange(len(train), len(rows))
+    told = np.eye(party.seal.codes)[party.seal_records()[rows]]
+    logits = np.log(np.maximum(joint.scores(torch.from_numpy(rows)).astype(np.float64), 1e-12))
+    logits -= logits.mean(axis=1, keepdims=True)
+    found = _best(records.own[rows], told, logits, records.private[np.ix_(rows, varied)], known, asked, seed)
+    return {"regression": min(1.0, found / _guess(records, train, test, varied, seed))}
+
+
+def _chosen(records: Records, seed: int) -> tuple[Array, Array, Array]:
+    """Records that the attacker knows in full, those that it is after, and the private columns that vary."""
+    rng = np.random.default_rng(seed)
+    train, test = rng.permutation(records.train)[: leaks.TRAIN], rng.permutation(records.test)[: leaks.TEST]
+    return train, test, np.flatnonzero(records.private[train].std(axis=0) > 1e-3)
+
+
+def _guess(records: Records, train: Array, test: Array, varied: Array, seed: int) -> float:
+    """The error of the best guess from own columns, by any of the same learners."""
+    rows = np.concatenate([train, test])
+    known, asked = np.arange(len(train)), np.arange(len(train), len(rows))
+    nothing = np.zeros((len(rows), 1))
+    return _best(records.own[rows], nothing, nothing, records.private[np.ix_(rows, varied)], known, asked, seed)
 
 
 def _simulated(model: Any, features: Tensor, number: int) -> Array:
@@ -64,16 +93,36 @@ def _simulated(model: Any, features: Tensor, number: int) -> Array:
 
 
 def _regression(
-    model: Any, records: Records, varied: Array, train: Array, test: Array, sent: Array, seed: int
+    joint: Any, model: Any, records: Records, varied: Array, train: Array, test: Array, sent: Array, seed: int
 ) -> float:
-    """The best of `leaks`' learners, taught with several draws of each row's noise."""
+    """The best of `leaks`' learners and the attacks' own, taught with several draws of each row's noise."""
     features = torch.from_numpy(records.private[train]).float()
     times = min(DRAWS, max(1, MOST_EXAMPLES // len(train))) if noise_width(model) else 1
     told = np.concatenate([*(_simulated(model, features, k) for k in range(times)), sent])
     rows = np.concatenate([np.tile(train, times), test])
     known, asked = np.arange(times * len(train)), np.arange(times * len(train), len(rows))
-    inputs = np.hstack([records.own[rows], told])
-    return float(leaks._errors(inputs, records.private[np.ix_(rows, varied)], known, asked, seed).mean(axis=1).min())
+    logits = _logits(joint, rows, told)
+    return _best(records.own[rows], told, logits, records.private[np.ix_(rows, varied)], known, asked, seed)
+
+
+def _best(own: Array, told: Array, logits: Array, wanted: Array, known: Array, asked: Array, seed: int) -> float:
+    """The smallest error of any learner, from the embedding, from the logits, and from both."""
+    found = [float(leaks._errors(np.hstack([own, told]), wanted, known, asked, seed).mean(axis=1).min())]
+    for given in (np.hstack([own, logits]), np.hstack([own, told, logits])):
+        scaled = torch.from_numpy((given - given[known].mean(axis=0)) / (given[known].std(axis=0) + 1e-6))
+        mixed = np.random.default_rng(seed).permutation(known)
+        fit = best_fit(scaled[mixed], torch.from_numpy(wanted[mixed]))
+        found.append(float(np.square(fit(scaled[asked]).numpy() - wanted[asked]).mean()))
+    return min(found)
+
+
+def _logits(joint: Any, rows: Array, told: Array) -> Array:
+    """What the coordinator makes of the active party's embedding and of this one; the mean over classes is 0."""
+    own = joint.parties[0]._embed(torch.from_numpy(rows), train=False)
+    top = joint.coordinator.learner.model.eval()
+    with torch.inference_mode():
+        logits = top([own, torch.from_numpy(told).to(own.dtype)]).double()
+    return (logits - logits.mean(dim=1, keepdim=True)).numpy()
 
 
 def _inversion(

@@ -43,7 +43,7 @@ class PartyModel:
         self.weights = hashlib.sha256(file.read_bytes()).hexdigest()
         self.width = self.embed(np.zeros((1, *about.shape), dtype=np.float32), [""]).shape[1]
 
-    def embed(self, columns: NDArray[np.float32], entities: Sequence[str]) -> NDArray[np.float32]:
+    def embed(self, columns: NDArray[np.float32], entities: Sequence[str] = ()) -> NDArray[np.float32]:
         """Embeddings (n, width) of encoded columns (n, ...)."""
         return batch_invariant(self._apply, [columns.reshape(len(columns), *self._shape)], self._block)
 
@@ -70,7 +70,7 @@ class NoisyPartyModel(PartyModel):
         self._draws = noise_width(_bottom(about))
         super().__init__(folder, about)
 
-    def embed(self, columns: NDArray[np.float32], entities: Sequence[str]) -> NDArray[np.float32]:
+    def embed(self, columns: NDArray[np.float32], entities: Sequence[str] = ()) -> NDArray[np.float32]:
         """Embeddings of these entities' columns, each with its noise."""
         rows = columns.reshape(len(columns), *self._shape)
         noise = record_noise(self._secret, entities, rows, self._draws).float().numpy()
@@ -110,7 +110,7 @@ class SealedPartyModel(PartyModel):
         entities, codes = read_codes(folder)
         self._sent = dict(zip(entities, codes.tolist(), strict=True))
 
-    def embed(self, columns: NDArray[np.float32], entities: Sequence[str]) -> NDArray[np.float32]:
+    def embed(self, columns: NDArray[np.float32], entities: Sequence[str] = ()) -> NDArray[np.float32]:
         """A sealed party has no embeddings for anybody."""
         raise PriveeError("this party is sealed: it answers with codes and nothing else")
 
