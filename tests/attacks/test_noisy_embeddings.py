@@ -8,6 +8,8 @@ import torch
 from benchmarks._shared.federation_jobs import digits_job
 
 from privee.attacks import attack, white_box_of
+from privee.attacks.chosen.rehearsal import with_rehearsal
+from privee.attacks.prior_informed import _errors_by_rank
 from privee.audit.sources import subject_from_run
 from privee.data.datasets import load_dataset
 from privee.data.partition import Partition
@@ -90,6 +92,25 @@ def test_other_simulations_of_the_same_rows_draw_anew(subject):
     assert (again[0] - scores).abs().max() > 0.01
 
 
+def test_rehearsed_rows_have_noise_of_the_attackers_own(subject):
+    sample = subject.sample(0, 20, 200)
+    view = sample.view(sample.releases(NoDefense(), 0, 1), NoDefense(), adaptive=True)
+    _, rehearsal = with_rehearsal(view)
+    answer = rehearsal.answer(view, rehearsal.own, 0)
+    assert torch.allclose(answer, view.auxiliary.part(slice(len(rehearsal.own))).scores(subject.model))
+    assert (answer - subject.model.scores(rehearsal.own, rehearsal.unknown)).abs().max() > 0.01
+
+
+def test_trust_is_judged_by_the_noise_too(subject):
+    """How far log-scores of auxiliary rows are from those on average: nothing without noise, and far with it."""
+    sample = subject.sample(0, 20, 200)
+    view = sample.view(sample.releases(NoDefense(), 0, 1), NoDefense(), adaptive=True)
+    blind = dataclasses.replace(view, auxiliary=dataclasses.replace(view.auxiliary, noise=None))
+    spread = [_errors_by_rank(one, one.auxiliary)[1].mean() for one in (view, blind)]
+    assert float(spread[1]) < 1e-5
+    assert float(spread[0]) > 0.05
+
+
 def test_gradients_pass_through_the_mean(subject):
     assert subject.model.differentiable
     assert subject.model.noise_width == 64
@@ -103,6 +124,14 @@ def test_another_cut_of_the_columns_keeps_the_noise(subject):
     sample, other = subject.sample(0, 30, 50), subject.at_fraction(0.25).sample(0, 30, 50)
     assert np.array_equal(sample.rows, other.rows)
     assert np.abs(sample.scores - other.scores).max() < 1e-6
+
+
+def test_the_passive_side_is_not_kept_from_anything_by_its_own_noise(subject):
+    sample = subject.swapped().sample(0, 30, 50)
+    assert sample.noise is None
+    assert sample.auxiliary.noise is None
+    with torch.no_grad():
+        assert np.abs(sample.scores - subject.model.scores(sample.truth, sample.own).numpy()).max() < 1e-6
 
 
 @pytest.mark.parametrize("name", ["gradient-inversion:iterations=30", "prior-informed", "learned-inversion"])

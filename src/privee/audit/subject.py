@@ -92,13 +92,17 @@ class Subject:
         )
 
     def swapped(self) -> Subject:
-        """The same model with a passive attacker: the parties that held the private columns ask about the others."""
+        """The same model with a passive attacker: the parties that held the private columns ask about the others.
+
+        Noise in their embeddings is their own, so it hides nothing from them: it is left out.
+        """
         known, width = self.model.own_columns, self.columns.shape[1]
         others = [column.party for column in self.described if column.within(known) is not None]
         return dataclasses.replace(
             self._rearranged([*range(known, width), *range(known)], width - known),
             name=f"{self.name}, asked by the passive side",
             active=" and ".join(dict.fromkeys(others)) or "passive",
+            noise=None,
         )
 
     def against(self, party: str) -> Subject:
@@ -146,7 +150,9 @@ class Subject:
         """Rows that the attacker knows in full; codes and noise for them it draws itself."""
         own, unknown = self._cut(rows)
         codes = self.model.simulated_codes(own, unknown, seeded(seed, "auxiliary codes"))
-        return Auxiliary(own, unknown, codes, self.model.simulated_noise(len(own), seeded(seed, "auxiliary noise")))
+        draws = seeded(seed, "auxiliary noise")
+        noise = None if self.noise is None else self.model.simulated_noise(len(own), draws)
+        return Auxiliary(own, unknown, codes, noise)
 
     def _targets(self, seed: int, records: int) -> Rows:
         one_pool = np.array_equal(self.targets, self.auxiliary)
