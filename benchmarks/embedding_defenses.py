@@ -50,6 +50,7 @@ SPECS = (
     *("adversarial:weight=1", "adversarial:weight=10"),
     *SEALED,
 )
+FIRST = ("none", "mid:weight=0.005", "dcor:weight=1", "adversarial:weight=1", "seal codes=8", "hashvfl:signs=4")
 ATTACKS = ("gradient-inversion", "prior-informed", "learned-inversion", "boosted-trees")
 
 
@@ -109,9 +110,10 @@ def on_scores(joint: Any, data: Any, seed: int) -> dict[str, Any]:
 
 
 def cells(datasets: tuple[str, ...]) -> Iterator[Cell]:
-    for seed in sorted({seed for dataset in datasets for seed in SEEDS[dataset]}):
+    """What matters most first: a run that was interrupted goes on with what is missing."""
+    for specs in (FIRST, [spec for spec in SPECS if spec not in FIRST]):
         for dataset in datasets:
-            yield from (Cell(dataset, spec, seed) for spec in SPECS if seed in SEEDS[dataset])
+            yield from (Cell(dataset, spec, seed) for seed in SEEDS[dataset] for spec in specs)
 
 
 def mean(found: dict[str, Any], dataset: str, spec: str, name: str) -> float | None:
