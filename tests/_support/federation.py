@@ -24,6 +24,7 @@ from privee.federation.kits.simulator import assemble
 from privee.federation.settings import JobSettings, SiteSettings, table_source
 from privee.federation.site.executor import NumberedReplies
 from privee.federation.site.site import Site
+from privee.vfl.embedding_defenses.noise import NOISE_KEY
 from privee.vfl.experiment import TrainingOutcome, train_run
 from privee.vfl.joint_data import from_dataset
 from privee.vfl.run_format import UTILITY
@@ -105,26 +106,30 @@ def largest_difference(one: Path, other: Path) -> float:
 def local_run(path: Path, job: JobSettings) -> TrainingOutcome:
     dataset = load_dataset("digits", seed=job.training.seed)
     data = from_dataset(dataset, Partition.from_dict(dict(job.source["partition"])))
-    return train_run(path, data, job.model, job.training, seals=job.seals)
+    defenses = job.embedding_defenses
+    return train_run(path, data, job.model, job.training, seals=job.seals, embedding_defenses=defenses)
 
 
 def same_secrets(local: Path, sites: Mapping[str, Path]) -> None:
-    """Give sealed sites the secrets of a local run's parties: then they draw the same codes."""
+    """Give sealed sites the secrets of a local run's parties: then they draw the same codes, or the same noise."""
     for site, folder in sites.items():
         folder.mkdir(parents=True)
-        shutil.copy(local / "parties" / site / KEY, folder / KEY)
+        for name in (KEY, NOISE_KEY):
+            if (local / "parties" / site / name).exists():
+                shutil.copy(local / "parties" / site / name, folder / name)
 
 
 def same_as_local(job: JobSettings, folder: Path, most: float = 1e-6) -> Exchange:
     """Run a job over the loop and compare its run folder with a local run's; returns the line, which knows its cost."""
     job = JobSettings.from_dict(json.loads(json.dumps(job.as_dict())))
     expected = local_run(folder / "local", job)
-    same_secrets(folder / "local", {site: folder / site / "run" for site in job.seals})
+    same_secrets(folder / "local", {site: folder / site / "run" for site in (*job.seals, *job.embedding_defenses)})
     line, _ = line_to(job, folder)
     found = coordinate(job, line, folder / "coordinator")
     assemble(folder / "run", folder / "coordinator" / "run", {s: folder / s / "run" for s in job.parties})
     assert largest_difference(folder / "local", folder / "run") <= most
     assert (found.train, found.test, found.seals) == (expected.train, expected.test, expected.seals)
+    assert found.embedding_defenses == expected.embedding_defenses
     here, there = read_json(folder / "run" / "config.json"), read_json(folder / "local" / "config.json")
     assert here.pop("files").keys() == there.pop("files").keys() - {UTILITY}  # no role of a job could measure it
     assert here == there

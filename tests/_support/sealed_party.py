@@ -17,7 +17,7 @@ class FakeSealed:
         self.asked: list[tuple[np.ndarray, list[str]]] = []
         self._draws = np.random.default_rng()
 
-    def embed(self, columns: np.ndarray) -> np.ndarray:
+    def embed(self, columns: np.ndarray, entities: list[str]) -> np.ndarray:
         raise AssertionError("a sealed party gives no embeddings")
 
     def codes(self, columns: np.ndarray, entities: Sequence[str]) -> np.ndarray:

@@ -22,6 +22,7 @@ from privee.party.start import ServeSettings, _service
 from privee.party.stores import Source
 from privee.party.wire import EmbedRequest
 from privee.pki.identity import TlsFiles
+from privee.vfl.embedding_defenses import EmbeddingDefense
 from privee.vfl.experiment import open_run, partition_of, train_run
 from privee.vfl.joint_data import from_dataset
 from privee.vfl.own_tables import from_tables
@@ -37,12 +38,20 @@ EIGHT = Seal(codes=8)
 FOUR = Seal(codes=4, learn="own")
 
 
-def digits_world(folder: Path, seals: Mapping[str, Seal], *, parties: int = 2, seed: int = 1) -> World:
-    """Digits, some of whose passive parties are sealed, with certificates and a ledger."""
+def digits_world(
+    folder: Path,
+    seals: Mapping[str, Seal],
+    *,
+    parties: int = 2,
+    seed: int = 1,
+    defenses: Mapping[str, EmbeddingDefense] | None = None,
+) -> World:
+    """Digits, some of whose passive parties are sealed (or have embedding defenses), with certificates and a ledger."""
     dataset = load_dataset("digits", seed=seed)
     partition = partition_of(dataset, parties=parties, adversary_fraction=None, how="random", seed=seed)
     settings = TrainingSettings(epochs=3, learning_rate=0.01, seed=seed)
-    train_run(folder / MODEL, from_dataset(dataset, partition), "mlp", settings, seals=seals)
+    data = from_dataset(dataset, partition)
+    train_run(folder / MODEL, data, "mlp", settings, seals=seals, embedding_defenses=defenses)
     return make_world(folder)
 
 

@@ -77,7 +77,8 @@ class ColumnAttack(Attack):
         there, here = known_inputs(view.model, view.own, rows)
         show = _Shown(view.model, scores, self.own_columns)
         times = max(1, min(self.simulations, MOST_EXAMPLES // len(rows)))
-        simulated = [view.simulate(scores, seed) for seed in range(times)]
+        with torch.no_grad():
+            simulated = [view.simulate(rows.scores_again(view.model, scores, k), k) for k in range(times)]
         inputs = np.concatenate([show(seen, rows.own, there) for seen in simulated])
         new = show(view.seen, view.own, here)
         outputs = np.tile(rows.unknown.numpy(), (len(simulated), 1))

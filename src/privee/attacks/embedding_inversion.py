@@ -122,7 +122,8 @@ class EmbeddingInversion(Attack):
     ) -> Tensor:
         """Columns whose embeddings match, as near as that leaves open to what own columns let expect."""
         guess, precision = _prior(start, own if self.own_columns else None, known)
-        scale = MATCH * (sent.std(dim=0) if len(sent) > 1 else sent.abs()[0]).clamp_min(1e-6)
+        spread = (sent.std(dim=0) if len(sent) > 1 else sent.abs()[0]).clamp_min(1e-6)
+        scale = ((MATCH * spread).square() + _noise_of(model, known) ** 2).sqrt()
 
         def loss(part: slice, unknown: Tensor) -> Tensor:
             made = model.embeddings(own[part], unknown)
@@ -167,9 +168,16 @@ def _prior(start: Tensor, own: Tensor | None, known: Auxiliary | None) -> tuple[
 
 def _sent(model: WhiteBox, rows: Auxiliary) -> Tensor:
     with torch.no_grad():
-        found = model.embeddings(rows.own, rows.unknown)
+        found = model.embeddings(rows.own, rows.unknown, rows.noise)
     assert found is not None  # noqa: S101 (there are senders)
     return found
+
+
+def _noise_of(model: WhiteBox, known: Auxiliary | None) -> Tensor | float:
+    """How far what noisy parties send is from what they send on average."""
+    if known is None or known.noise is None:
+        return 0.0
+    return (_sent(model, known) - _sent(model, dataclasses.replace(known, noise=None))).std(dim=0)
 
 
 def _codes(rows: Auxiliary) -> Tensor:

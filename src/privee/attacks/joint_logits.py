@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from privee.vfl.embedding_defenses.bottoms import DefendedBottom, noise_width
+
 Shape = tuple[int, ...]
 
 
@@ -19,11 +21,20 @@ class JointLogits:
         self._bottoms, self._top, self._shapes = bottoms, top, shapes
         self._sizes = [math.prod(shape) for shape in shapes]
         self._precision = next((p.dtype for bottom in bottoms for p in bottom.parameters()), torch.float32)
+        self._noise = [noise_width(bottom) for bottom in bottoms[1:]]
         self._last_own: tuple[Tensor, int, Tensor] | None = None
 
-    def __call__(self, own: Tensor, unknown: Tensor, codes: Tensor | None = None) -> Tensor:
+    @property
+    def noise_width(self) -> int:
+        """How many normal draws the passive parties add to what they send of a record."""
+        return sum(self._noise)
+
+    def __call__(
+        self, own: Tensor, unknown: Tensor, codes: Tensor | None = None, noise: Tensor | None = None
+    ) -> Tensor:
         descends = torch.is_grad_enabled() and unknown.requires_grad and not own.requires_grad
-        return self._joined(self._of_own(own) if descends else self._embedded(own), self._unknown_parts(unknown, codes))
+        parts = self._unknown_parts(unknown, codes) if noise is None else self._noisy_parts(unknown, noise)
+        return self._joined(self._of_own(own) if descends else self._embedded(own), parts)
 
     def repeated(self, owns: Sequence[Tensor], unknown: Tensor, times: int) -> list[Tensor]:
         """Each own row with as many unknown ones that follow each other; for several own rows in turn."""
@@ -36,14 +47,21 @@ class JointLogits:
         starts = [sum(self._sizes[:k]) for k in range(len(self._sizes))]
         return [range(start, start + size) for start, size in zip(starts, self._sizes, strict=True)]
 
-    def embeddings(self, own: Tensor, unknown: Tensor, parties: Sequence[int]) -> Tensor:
+    def embeddings(self, own: Tensor, unknown: Tensor, parties: Sequence[int], noise: Tensor | None = None) -> Tensor:
         """What some parties, by number, send for such columns, side by side: (n, numbers)."""
-        columns = [own.to(self._precision).reshape(len(own), *self._shapes[0]), *self._by_party(unknown)]
-        return torch.cat([self._bottoms[k](columns[k]).flatten(1) for k in parties], dim=1).double()
+        parts = self._unknown_parts(unknown) if noise is None else self._noisy_parts(unknown, noise)
+        sent = [self._embedded(own) if 0 in parties else None, *parts]
+        return torch.cat([one.flatten(1) for k in parties if (one := sent[k]) is not None], dim=1).double()
 
     def _unknown_parts(self, unknown: Tensor, codes: Tensor | None = None) -> list[Tensor]:
         """What the passive parties send; codes are for those that are sealed (`sealed_logits.py`)."""
         return [bottom(rows) for bottom, rows in zip(self._bottoms[1:], self._by_party(unknown), strict=True)]
+
+    def _noisy_parts(self, unknown: Tensor, noise: Tensor) -> list[Tensor]:
+        """What they send of records for which these draws were made; without any, it is what they send on average."""
+        draws = noise.to(self._precision).split(self._noise, dim=1)
+        parts = zip(self._bottoms[1:], self._by_party(unknown), draws, strict=True)
+        return [b.sent(rows, e) if isinstance(b, DefendedBottom) else b(rows) for b, rows, e in parts]
 
     def _by_party(self, unknown: Tensor) -> list[Tensor]:
         flat = unknown.to(self._precision).split(self._sizes[1:], dim=1)

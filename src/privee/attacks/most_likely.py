@@ -105,12 +105,13 @@ class Problem:
             level = torch.zeros(view.model.n_classes, dtype=view.own.dtype)
             return level, level + 1e-2
         scores = self.tested.scores(view.model)
+        exact = self._model is view.model and self.tested.noise is None
         with torch.no_grad():
-            matched = scores if self._model is view.model else self.tested.scores(self._model)
+            matched = scores if exact else self.tested.expected_scores(self._model)
         truth = matched.clamp_min(self._smallest).log()
         errors = []
         for seed in range(simulations):
-            read = view.simulate(scores, seed).read
+            read = view.simulate(self.tested.scores_again(view.model, scores, seed), seed).read
             errors.append(in_rank_order(read.clamp_min(self._smallest).log() - truth, read))
         joined = torch.cat(errors)
         return joined.mean(dim=0), joined.var(dim=0) + SMALLEST_VARIANCE

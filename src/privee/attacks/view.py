@@ -24,26 +24,41 @@ Oracle = Callable[[Tensor], Tensor]
 class Auxiliary:
     """Rows of the same population for which the attacker knows all columns: what "auxiliary rows" means.
 
-    `codes` are what sealed parties might have sent for them, drawn by the attacker itself (`WhiteBox.simulated_codes`).
+    `codes` are what sealed parties might have sent for them, drawn by the attacker itself (`WhiteBox.simulated_codes`),
+    and `noise` is what parties with a noisy embedding might have drawn (`WhiteBox.simulated_noise`).
     """
 
     own: Tensor
     unknown: Tensor
     codes: Tensor | None = None
+    noise: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.own)
 
     def part(self, rows: slice) -> Auxiliary:
         """Some of the rows."""
-        return Auxiliary(self.own[rows], self.unknown[rows], None if self.codes is None else self.codes[rows])
+        codes, noise = (None if one is None else one[rows] for one in (self.codes, self.noise))
+        return Auxiliary(self.own[rows], self.unknown[rows], codes, noise)
 
     def chosen(self, rows: Tensor) -> Auxiliary:
         """Those with these numbers, or those that are marked."""
-        return Auxiliary(self.own[rows], self.unknown[rows], None if self.codes is None else self.codes[rows])
+        codes, noise = (None if one is None else one[rows] for one in (self.codes, self.noise))
+        return Auxiliary(self.own[rows], self.unknown[rows], codes, noise)
 
     def scores(self, model: WhiteBox) -> Tensor:
         """What a model says of these rows."""
+        return model.scores(self.own, self.unknown, self.codes, self.noise)
+
+    def scores_again(self, model: WhiteBox, scores: Tensor, number: int) -> Tensor:
+        """The same with other draws of noisy embeddings; these scores themselves where nothing is drawn."""
+        if self.noise is None or number == 0:
+            return scores
+        noise = model.simulated_noise(len(self), seeded(number, "auxiliary noise, again"))
+        return model.scores(self.own, self.unknown, self.codes, noise)
+
+    def expected_scores(self, model: WhiteBox) -> Tensor:
+        """The same with embeddings as they are on average: what a descent on the unknown columns goes through."""
         return model.scores(self.own, self.unknown, self.codes)
 
 

@@ -13,6 +13,7 @@ from privee.attacks.joint_logits import JointLogits
 from privee.attacks.sealed_logits import SealedLogits, SealedPart
 from privee.errors import PriveeError
 from privee.randomness import Draws
+from privee.vfl.embedding_defenses.bottoms import predicting
 from privee.vfl.joint_model import JointModel
 from privee.vfl.models import Scaling
 
@@ -76,13 +77,16 @@ class WhiteBox:
         parties = enumerate(self._logits.places)
         return tuple(k for k, places in parties if places not in codes and not known.issuperset(places))
 
-    def embeddings(self, own: Tensor, unknown: Tensor) -> Tensor | None:
-        """What these send for such columns, (n, numbers): a coordinator sees it. None if nobody sends any."""
+    def embeddings(self, own: Tensor, unknown: Tensor, noise: Tensor | None = None) -> Tensor | None:
+        """What these send for such columns, (n, numbers): a coordinator sees it. None if nobody sends any.
+
+        Without the noise that noisy ones draw for these records, it is what they send on average.
+        """
         parties = self.senders
         if not parties or not isinstance(self._logits, JointLogits):
             return None
         columns = (own, unknown) if self._cut is None else self._cut(own, unknown)
-        return self._logits.embeddings(*columns, parties)
+        return self._logits.embeddings(*columns, parties, noise)
 
     @property
     def unsealed_unknown(self) -> int:
@@ -118,7 +122,7 @@ class WhiteBox:
             cut=None if as_made else Cut(places, split),
         )
 
-    def logits(self, own: Tensor, unknown: Tensor, codes: Tensor | None = None) -> Tensor:
+    def logits(self, own: Tensor, unknown: Tensor, codes: Tensor | None = None, noise: Tensor | None = None) -> Tensor:
         """The joint model's logits; checked, because a broken model makes every attack's number meaningless.
 
         Args:
@@ -126,8 +130,10 @@ class WhiteBox:
             unknown: the others.
             codes: what the sealed parties sent for these records, (n, sealed parties); without them, what their
                 encoders choose for these columns.
+            noise: what parties with a noisy embedding drew for these records, (n, noise_width); without it, their
+                embeddings are what they are on average, and gradients pass.
         """
-        logits = self._unchecked(own, unknown, codes)
+        logits = self._unchecked(own, unknown, codes, noise)
         if logits.shape != (len(own), self.n_classes):
             raise PriveeError(
                 f"the model gave logits of shape {tuple(logits.shape)}, expected {self.n_classes} classes"
@@ -136,9 +142,12 @@ class WhiteBox:
             raise PriveeError("the model gave logits that are not finite numbers")
         return logits
 
-    def _unchecked(self, own: Tensor, unknown: Tensor, codes: Tensor | None = None) -> Tensor:
+    def _unchecked(
+        self, own: Tensor, unknown: Tensor, codes: Tensor | None = None, noise: Tensor | None = None
+    ) -> Tensor:
         columns = (own, unknown) if self._cut is None else self._cut(own, unknown)
-        logits: Tensor = self._logits(*columns) if codes is None else self._logits(*columns, codes)
+        sent = {"codes": codes, "noise": noise}
+        logits: Tensor = self._logits(*columns, **{name: one for name, one in sent.items() if one is not None})
         return logits
 
     def logits_at(self, own: Tensor, unknown: Tensor) -> Tensor:
@@ -155,9 +164,19 @@ class WhiteBox:
             found = [self.logits(own.repeat_interleave(points, dim=0), rows) for own in owns]
         return [logits.reshape(n, points, self.n_classes) for logits in found]
 
-    def scores(self, own: Tensor, unknown: Tensor, codes: Tensor | None = None) -> Tensor:
-        """The model's class confidences for these columns, and for these codes of sealed parties."""
-        return torch.softmax(self.logits(own, unknown, codes), dim=1)
+    def scores(self, own: Tensor, unknown: Tensor, codes: Tensor | None = None, noise: Tensor | None = None) -> Tensor:
+        """The model's class confidences for these columns, and for these codes or this noise of passive parties."""
+        return torch.softmax(self.logits(own, unknown, codes, noise), dim=1)
+
+    @property
+    def noise_width(self) -> int:
+        """How many normal draws the passive parties add to what they send of a record; they are their secret."""
+        return self._logits.noise_width if isinstance(self._logits, JointLogits) else 0
+
+    def simulated_noise(self, rows: int, draws: Draws) -> Tensor | None:
+        """What parties with a noisy embedding might draw for so many records, by draws of one's own."""
+        width = self.noise_width
+        return torch.from_numpy(draws.normal((rows, width))) if width else None
 
     def simulated_codes(self, own: Tensor, unknown: Tensor, draws: Draws) -> Tensor | None:
         """What sealed parties might send for such columns, by the public encoder and draws of one's own."""
@@ -220,7 +239,7 @@ def white_box_of(joint: JointModel) -> WhiteBox:
     It takes and gives doubles. A logistic model computes in them, since its equations can be solved to the last digit;
     any other keeps the single precision in which it was trained, and takes half the time.
     """
-    bottoms = [copy.deepcopy(party.learner.model).eval() for party in joint.parties]
+    bottoms = [copy.deepcopy(predicting(party.learner.model)).eval() for party in joint.parties]
     top = copy.deepcopy(joint.coordinator.learner.model).eval()
     shapes = [tuple(party._features.shape[1:]) for party in joint.parties]
     weights = _linear_weights(bottoms)

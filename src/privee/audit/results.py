@@ -116,6 +116,8 @@ class SubjectInfo:
             own columns alone would be, and what always naming the most frequent class is.
         fingerprints: digests of the data and of the model, by what they are of.
         sealed: the parties with private columns that are sealed, and what each can ever give away.
+        embedding_defenses: by party, what it does to the embedding that it sends: part of the model, known to the
+            attacker, and no bound.
     """
 
     name: str
@@ -138,6 +140,7 @@ class SubjectInfo:
     fingerprints: Mapping[str, str] = dataclasses.field(default_factory=dict)
     picture: Picture | None = None
     sealed: tuple[SealedInfo, ...] = ()
+    embedding_defenses: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def adversary_fraction(self) -> float:

@@ -22,6 +22,7 @@ from privee.data.datasets import load_dataset
 from privee.data.partition import How, Partition
 from privee.errors import PriveeError
 from privee.progress import Progress
+from privee.vfl.embedding_defenses.bottoms import DefendedBottom
 from privee.vfl.experiment import open_run, partition_of, train_run
 from privee.vfl.joint_data import JointData, from_dataset
 from privee.vfl.joint_model import JointModel
@@ -172,7 +173,20 @@ def _subject(name: str, model: str, trained: JointModel, data: JointData) -> Sub
         described=data.described,
         active=next(iter(data.columns)),
         codes=np.stack([party.seal_records() for party in trained.sealed], axis=1) if trained.sealed else None,
+        noise=_noise(trained),
+        embedding_defenses=_embedding_defenses(trained),
     )
+
+
+def _noise(trained: JointModel) -> NDArray[np.float64] | None:
+    """What the parties with a noisy embedding drew for each row, side by side, as their secrets say."""
+    parts = [party.noise(torch.arange(trained.rows)) for party in trained.noisy]
+    return torch.cat(parts, dim=1).double().numpy() if parts else None
+
+
+def _embedding_defenses(trained: JointModel) -> dict[str, str]:
+    models = {party.name: party.learner.model for party in trained.parties}
+    return {name: model.spec for name, model in models.items() if isinstance(model, DefendedBottom)}
 
 
 def _pools(data: JointData) -> tuple[Rows, Rows]:

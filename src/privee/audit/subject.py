@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -47,6 +47,9 @@ class Subject:
         active: the name of the party that asks.
         codes: what the sealed parties sent for each row, once and for all, (n, sealed parties); None if none is sealed.
         coordinator: whether the coordinator helps the attacker, who then sees what the parties send.
+        noise: what parties with a noisy embedding drew for each row, once and for all; it is in the scores that are
+            released, and no attacker gets it.
+        embedding_defenses: of the parties that have one, its spec.
     """
 
     name: str
@@ -61,6 +64,8 @@ class Subject:
     active: str = "active"
     codes: NDArray[np.uint8] | None = None
     coordinator: bool = False
+    noise: NDArray[np.float64] | None = None
+    embedding_defenses: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def private_columns(self) -> tuple[SourceColumn, ...]:
@@ -89,13 +94,17 @@ class Subject:
         )
 
     def swapped(self) -> Subject:
-        """The same model with a passive attacker: the parties that held the private columns ask about the others."""
+        """The same model with a passive attacker: the parties that held the private columns ask about the others.
+
+        Noise in their embeddings is their own, so it hides nothing from them: it is left out.
+        """
         known, width = self.model.own_columns, self.columns.shape[1]
         others = [column.party for column in self.described if column.within(known) is not None]
         return dataclasses.replace(
             self._rearranged([*range(known, width), *range(known)], width - known),
             name=f"{self.name}, asked by the passive side",
             active=" and ".join(dict.fromkeys(others)) or "passive",
+            noise=None,
         )
 
     def with_coordinator(self) -> Subject:
@@ -147,14 +156,18 @@ class Subject:
         rows = self._known(other, seed) if len(other) > 1 else None
         labels = None if self.labels is None else self.labels[target]
         codes = None if self.codes is None else torch.from_numpy(self.codes[target])
+        noise = None if self.noise is None else torch.from_numpy(self.noise[target])
         with torch.no_grad():
-            sent = self.model.embeddings(own, truth) if self.coordinator else None
-        return Sample(self.model, own, truth, rows, labels, self.private_columns, target, codes, sent)
+            sent = self.model.embeddings(own, truth, noise) if self.coordinator else None
+        return Sample(self.model, own, truth, rows, labels, self.private_columns, target, codes, sent, noise)
 
     def _known(self, rows: Rows, seed: int) -> Auxiliary:
-        """Rows that the attacker knows in full; codes for them it draws itself."""
+        """Rows that the attacker knows in full; codes and noise for them it draws itself."""
         own, unknown = self._cut(rows)
-        return Auxiliary(own, unknown, self.model.simulated_codes(own, unknown, seeded(seed, "auxiliary codes")))
+        codes = self.model.simulated_codes(own, unknown, seeded(seed, "auxiliary codes"))
+        draws = seeded(seed, "auxiliary noise")
+        noise = None if self.noise is None else self.model.simulated_noise(len(own), draws)
+        return Auxiliary(own, unknown, codes, noise)
 
     def _targets(self, seed: int, records: int) -> Rows:
         one_pool = np.array_equal(self.targets, self.auxiliary)
@@ -184,6 +197,7 @@ class Subject:
             fingerprints={"data": _digest(self.columns), "model (its scores)": _digest(many.scores)},
             picture=self._picture(sample),
             sealed=sealed_parties(self.model),
+            embedding_defenses=dict(self.embedding_defenses),
         )
 
     def _own_columns(self, many: Sample) -> Utility | None:
@@ -242,12 +256,13 @@ class Sample:
     rows: Rows | None = None
     codes: Tensor | None = None
     embeddings: Tensor | None = None
+    noise: Tensor | None = None
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
-        """The model's scores of these records, with the codes that sealed parties sent."""
+        """The model's scores of these records, with the codes that sealed parties sent and the noise of others."""
         with torch.no_grad():
-            return self.model.scores(self.own, self.truth, self.codes).numpy()
+            return self.model.scores(self.own, self.truth, self.codes, self.noise).numpy()
 
     def releases(self, defense: Defense, seed: int, queries: int) -> NDArray[np.float64]:
         """What is handed out for these records, (queries, n, classes); the same seed gives the same draws."""
@@ -258,7 +273,7 @@ class Sample:
     def oracle(self, defense: Defense, seed: int) -> Oracle:
         """Answers about these records with whatever own columns are asked; a slow defense's public copy answers.
 
-        The codes of sealed parties are the same in every answer.
+        The codes of sealed parties, and the noise of others, are the same in every answer.
         """
         answers = defense.public_copy() if defense.slow else defense
         draws = seeded(seed, "oracle", defense.spec)
@@ -266,7 +281,7 @@ class Sample:
         def ask(own: Tensor) -> Tensor:
             with torch.no_grad():
                 codes = self.model.asked_codes(own, self.truth, self.codes)
-                scores = self.model.scores(own, self.truth, codes).numpy()
+                scores = self.model.scores(own, self.truth, codes, self.noise).numpy()
             return torch.from_numpy(np.asarray(answers.release(scores, draws=draws)))
 
         return ask

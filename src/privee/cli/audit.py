@@ -142,6 +142,7 @@ def print_audit(found: Audit) -> None:
         out.print(f"{subject.column_records or subject.records:,} records, {subject.classes} classes", markup=False)
         out.print(_table(found, subject.name))
         _print_sealed(found.cards, subject)
+        _print_embedding_defenses(subject)
         _print_columns(found.cards, subject)
         _print_worth(subject)
     out.print(
@@ -222,6 +223,13 @@ def _print_sealed(cards: Sequence[Card], subject: SubjectInfo) -> None:
     if ever is not None:
         out.print(f"Without end: {ever.verdict}", markup=False)
     out.print(f"Not covered: {'; '.join(not_covered(subject.sealed))}.", markup=False)
+
+
+def _print_embedding_defenses(subject: SubjectInfo) -> None:
+    """What parties do to the embeddings that they send."""
+    if subject.embedding_defenses:
+        named = "; ".join(f"{party}: {spec}" for party, spec in subject.embedding_defenses.items())
+        out.print(f"Embedding defenses: {named}. Part of the model, known to the attacker; no bound.", markup=False)
 
 
 def _print_columns(cards: Sequence[Card], subject: SubjectInfo) -> None:

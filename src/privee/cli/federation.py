@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from privee.cli.embedding_options import EmbeddingDefenseOption, given_embedding_defenses
 from privee.cli.model_options import MODEL_NAMES, id_columns, named_files, show_outcome
 from privee.cli.names import DATASET
 from privee.cli.output import InterruptedByUserError, err, out, print_json, progress_bar
@@ -83,6 +84,7 @@ def simulate(
     pipeline: Pipeline = False,
     packing: Packed = "exact",
     seal: SealOption = None,
+    embedding_defense: EmbeddingDefenseOption = None,
     answer_seconds: Answer = 30.0,
     align_seconds: Align = 600.0,
     as_json: Json = False,
@@ -97,7 +99,7 @@ def simulate(
     training = open_settings(given, dataset=dataset, seed=seed, pipeline=pipeline)
     shares = (parties, adversary_fraction, split)
     names, source, sites = _data(dataset, shares, party, active, ids, label, test_share, seed)
-    job = _job(names, model, training, source, packing, seal, (answer_seconds, align_seconds))
+    job = _job(names, model, training, source, packing, (seal, embedding_defense), (answer_seconds, align_seconds))
     show_outcome(_followed("simulating", lambda told: work(run, job, sites, on_state=told)), as_json)
 
 
@@ -132,6 +134,7 @@ def init(
     pipeline: Pipeline = False,
     packing: Packed = "exact",
     seal: SealOption = None,
+    embedding_defense: EmbeddingDefenseOption = None,
     answer_seconds: Answer = 30.0,
     align_seconds: Align = 600.0,
     as_json: Json = False,
@@ -146,7 +149,7 @@ def init(
     training = open_settings(given, dataset=dataset, seed=seed, pipeline=pipeline)
     shares = (parties, adversary_fraction, split)
     names, source, sites = _data(dataset, shares, party, active, ids, label, test_share, seed)
-    job = _job(names, model, training, source, packing, seal, (answer_seconds, align_seconds))
+    job = _job(names, model, training, source, packing, (seal, embedding_defense), (answer_seconds, align_seconds))
     made = create_project(project, job, server=server, port=port, direct_port=direct_port, sites=sites)
     kits = {name: str(made.kit(name)) for name in (server, *names)}
     if as_json:
@@ -198,11 +201,12 @@ def run(
     wait: Annotated[float, typer.Option(help="Seconds to wait for sites, at first and after one was lost.")] = 300.0,
     attempts: Annotated[int, typer.Option(min=1, help="How often to go on after a site was lost.")] = 5,
     seal: SealOption = None,
+    embedding_defense: EmbeddingDefenseOption = None,
     as_json: Json = False,
 ) -> None:
     """Train: submit the project's job, follow it, and collect the coordinator's part. Sites keep their own parts.
 
-    Seals that are given here are in place of those that `init` was given.
+    Seals or embedding defenses that are given here are in place of those that `init` was given.
 
     Example: `privee federation run risk --out runs/risk`
     """
@@ -214,9 +218,11 @@ def run(
     from privee.federation.kits.start_kit import local_kits, parts_of
 
     opened = Project.open(project)
-    if seal:
+    if seal or embedding_defense:
+        seals, passive = _seals(seal, opened.job.parties), opened.job.parties[1:]
+        defenses = given_embedding_defenses(embedding_defense, passive)
         opened = dataclasses.replace(
-            opened, job=dataclasses.replace(opened.job, seals=_seals(seal, opened.job.parties))
+            opened, job=dataclasses.replace(opened.job, seals=seals, embedding_defenses=defenses)
         )
     timeouts = JobTimeouts(sites=wait, attempts=attempts)
     parts = parts_of(opened) if local else None
@@ -262,7 +268,7 @@ def _job(
     training: tuple[TrainingSettings, tuple[str, ...]],
     source: Mapping[str, Any],
     packing: str,
-    seal: list[str] | None,
+    told: tuple[list[str] | None, list[str] | None],
     seconds: tuple[float, float],
 ) -> JobSettings:
     from privee.federation.settings import JobSettings
@@ -276,7 +282,8 @@ def _job(
         left_open=training[1],
         source=source,
         packing=Packing(packing),
-        seals=_seals(seal, names),
+        seals=_seals(told[0], names),
+        embedding_defenses=given_embedding_defenses(told[1], names[1:]),
         answer_seconds=seconds[0],
         align_seconds=seconds[1],
     )

@@ -84,6 +84,14 @@ def show_outcome(outcome: TrainingOutcome, as_json: bool, kind: str = "") -> Non
         _show_worth(outcome.worth)
     for party, told in outcome.seals.items():
         out.print(seal_words(party, told), markup=False)
+    for party, told in outcome.embedding_defenses.items():
+        out.print(embedding_words(party, told), markup=False)
+
+
+def embedding_words(party: str, told: Mapping[str, Any]) -> str:
+    """What a party does to its embedding, and that nothing follows from it."""
+    proven = "nothing is proven about it" if told["proven"] == "none" else told["proven"]
+    return f"{party} sends {told['summary']} ({told['embedding_defense']}); {proven}: audit the run"
 
 
 def seal_words(party: str, told: Mapping[str, Any]) -> str:

@@ -7,6 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
+from privee.cli.embedding_options import (
+    EmbeddingDefenseOption,
+    check_embedding_defenses,
+    given_embedding_defenses,
+)
 from privee.cli.model_options import MODEL_NAMES, dataset_data, show_outcome
 from privee.cli.names import DATASET, MODEL, check_dataset, check_model, check_preset
 from privee.cli.output import InterruptedByUserError, err, progress_bar
@@ -83,6 +88,7 @@ def train(
     pipeline: Annotated[bool, typer.Option(help="One exchange per step, embeddings one step older.")] = False,
     seal: SealOption = None,
     sensitive: SensitiveOption = None,
+    embedding_defense: EmbeddingDefenseOption = None,
     seed: Annotated[int, typer.Option(help="For weights, batches and splits.")] = 0,
     data_dir: Annotated[Path | None, typer.Option(help="Folder with dataset files.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
@@ -96,9 +102,12 @@ def train(
     Delimiters, encodings and decimal commas of CSV files are found; `--dry-run` shows how the tables were read.
 
     `--seal codes=8` seals the passive parties: each sends one of 8 codes per record in all its life, and nothing else.
+
+    `--embedding-defense mid:weight=0.05` trains them with a defense of the literature at the embedding: no bound.
     """
     for text in seal or ():
         check_seal(text)
+    check_embedding_defenses(embedding_defense, seal)
     if bool(party) == bool(dataset):
         raise PriveeError("name a dataset, or own tables with --party, one of the two")
     check_preset(preset)
@@ -137,6 +146,7 @@ def train(
                 on_step=lambda epoch, of, step, steps: bar((epoch - 1) * steps + step, of * steps),
                 threads=threads,
                 seals=given_seals(seal, sensitive, data),
+                embedding_defenses=given_embedding_defenses(embedding_defense, list(data.columns)[1:]),
             )
     except KeyboardInterrupt:
         raise InterruptedByUserError("interrupted; the same command goes on after the last finished epoch") from None

@@ -16,6 +16,9 @@ from privee.data.partition import How
 from privee.errors import PriveeError, SettingError
 from privee.federation.wire.tensors import Packing
 from privee.vfl.defaults import LEFT_OPEN, filled_settings
+from privee.vfl.embedding_defenses import EmbeddingDefense
+from privee.vfl.embedding_defenses.given import check_combination, split_seals
+from privee.vfl.embedding_defenses.registry import saved_embedding_defense
 from privee.vfl.experiment import partition_of
 from privee.vfl.joint_model import COORDINATOR
 from privee.vfl.seal import Seal, parse_seal
@@ -39,6 +42,7 @@ class JobSettings:
         left_open: settings of the training that every role chooses alike, once it knows how many rows and classes there
             are (see `privee.vfl.defaults`).
         seals: of the passive parties that are sealed, by name.
+        embedding_defenses: of the passive parties that have one, by name; HashVFL becomes the seal that it is.
     """
 
     run: str
@@ -52,8 +56,13 @@ class JobSettings:
     packing: Packing = Packing.EXACT
     left_open: tuple[str, ...] = ()
     seals: Mapping[str, Seal] = dataclasses.field(default_factory=dict)
+    embedding_defenses: Mapping[str, EmbeddingDefense] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        seals, defenses = split_seals(self.seals, self.embedding_defenses)
+        object.__setattr__(self, "seals", seals)
+        object.__setattr__(self, "embedding_defenses", defenses)
+        check_combination(defenses, seals, self.parties)
         if not set(self.left_open) <= set(LEFT_OPEN):
             raise SettingError(f"what can be left open is {', '.join(LEFT_OPEN)}")
         for name in (self.run, *self.parties):
@@ -88,11 +97,12 @@ class JobSettings:
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; what came later only if it is there, so that older runs still agree."""
         plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        left, seals = plain.pop("left_open"), plain.pop("seals")
+        left, seals, defenses = plain.pop("left_open"), plain.pop("seals"), plain.pop("embedding_defenses")
         return (
             plain
             | ({"left_open": list(left)} if left else {})
             | ({"seals": {name: seal.as_dict() for name, seal in seals.items()}} if seals else {})
+            | ({"embedding_defenses": {name: one.settings() for name, one in defenses.items()}} if defenses else {})
             | {
                 "parties": list(self.parties),
                 "training": self.training.as_dict(),
@@ -111,6 +121,10 @@ class JobSettings:
                 "packing": Packing(values.get("packing", "exact")),
                 "left_open": tuple(values.get("left_open", ())),
                 "seals": {name: Seal.from_dict(one) for name, one in dict(values.get("seals", {})).items()},
+                "embedding_defenses": {
+                    name: saved_embedding_defense(one)
+                    for name, one in dict(values.get("embedding_defenses", {})).items()
+                },
             }
             return cls(**{**values, **more})
         except PriveeError:

@@ -17,9 +17,10 @@ from torch import Tensor, nn
 from privee.errors import PriveeError
 from privee.party.errors import PartyError
 from privee.vfl.batch_invariance import batch_invariant, batch_invariant_block
+from privee.vfl.embedding_defenses import EmbeddingDefense
 from privee.vfl.joint_model import COORDINATOR, make_top
 from privee.vfl.learner import Learner
-from privee.vfl.run_format import UTILITY, WEIGHTS, seals_of
+from privee.vfl.run_format import UTILITY, WEIGHTS, embedding_defenses_of, seals_of
 from privee.vfl.runs import RunFolder
 from privee.vfl.seal import Seal, told_by
 from privee.vfl.seal.books import SealedTop
@@ -41,6 +42,7 @@ class CoordinatorModel:
         worth: what was measured when the model was trained, if the run has it.
         seals: of the parties that are sealed, by name.
         vectors: what each code of a sealed party stands for, (codes, width).
+        embedding_defenses: of the parties that have one, by name.
     """
 
     name: str
@@ -52,12 +54,18 @@ class CoordinatorModel:
     worth: ModelWorth | None = None
     seals: Mapping[str, Seal] = dataclasses.field(default_factory=dict)
     vectors: Mapping[str, NDArray[np.float32]] = dataclasses.field(default_factory=dict, repr=False)
+    embedding_defenses: Mapping[str, EmbeddingDefense] = dataclasses.field(default_factory=dict)
     _blocks: dict[tuple[int, ...], int] = dataclasses.field(default_factory=dict, init=False, repr=False)
 
     @property
     def sealed(self) -> dict[str, dict[str, Any]]:
         """What can ever leave each sealed party, of one record."""
         return {party: told_by(seal) for party, seal in self.seals.items()}
+
+    @property
+    def embedding_specs(self) -> dict[str, str]:
+        """The embedding defense of each party that has one."""
+        return {party: one.spec for party, one in self.embedding_defenses.items()}
 
     @property
     def all_sealed(self) -> bool:
@@ -112,6 +120,7 @@ def load_coordinator_model(run: Path, name: str | None = None) -> CoordinatorMod
         worth=_worth(run, config),
         seals=seals,
         vectors=_vectors(learner.model, config["parties"]),
+        embedding_defenses=embedding_defenses_of(config),
     )
 
 

@@ -159,6 +159,7 @@ class Service:
             "classes": json.dumps(self.model.classes, ensure_ascii=False),
             **({} if worth is None else {"utility": json.dumps(worth.in_brief())}),
             **({"sealed": json.dumps(sealed)} if (sealed := self.model.sealed) else {}),
+            **({"embedding_defenses": json.dumps(found)} if (found := self.model.embedding_specs) else {}),
         }
 
     # What follows blocks: call it through `read`.

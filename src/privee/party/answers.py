@@ -27,8 +27,8 @@ class ServedModel(Protocol):
     weights: str
     sealed: SealTerms | None
 
-    def embed(self, columns: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Embeddings of encoded columns."""
+    def embed(self, columns: NDArray[np.float32], entities: Sequence[str]) -> NDArray[np.float32]:
+        """Embeddings of encoded columns; noise, if a defense adds some, is each entity's own."""
 
     def codes(self, columns: NDArray[np.float32], entities: Sequence[str]) -> NDArray[np.uint8]:
         """A code for each entity, drawn for its columns; the ledger decides whether it counts."""
@@ -61,7 +61,7 @@ def reply_to(
         every = np.zeros(len(unknown), dtype=np.uint8)
         every[~unknown] = codes
         return EmbedReply(None, places, model.weights, every, model.sealed.codes)
-    embeddings = model.embed(columns)
+    embeddings = model.embed(columns, request.entities)
     embeddings[unknown] = 0
     if ledger is not None:
         refused = ledger.count(known, _digests(model.weights, embeddings[~unknown]), whole=True, call=call)

@@ -14,9 +14,10 @@ from torch import Tensor, nn
 from privee.errors import PriveeError
 from privee.party.ledger import SealTerms
 from privee.vfl.batch_invariance import BLOCK, batch_invariant, batch_invariant_block
+from privee.vfl.embedding_defenses.bottoms import DefendedBottom, noise_width, predicting
+from privee.vfl.embedding_defenses.noise import read_noise_secret, record_noise
 from privee.vfl.joint_model import make_bottom
 from privee.vfl.learner import Learner
-from privee.vfl.models import architecture
 from privee.vfl.run_format import WEIGHTS, PartyDescription
 from privee.vfl.seal.drawing import drawn, read_secret, seal_identity
 from privee.vfl.seal.encoders import Encoder
@@ -32,17 +33,17 @@ class PartyModel:
     def __init__(self, folder: Path, about: PartyDescription) -> None:
         torch.set_num_threads(1)  # small products gain nothing from more, and the parties share machines
         file = folder / WEIGHTS
-        learner = Learner(architecture(about.model).bottom(about.shape, about.n_classes))
+        learner = Learner(_bottom(about))
         learner.load_weights(load_tensors(file, about.party), about.party)
-        self._model = learner.model.eval()
+        self._model = predicting(learner.model).eval()
         self._shape = about.shape
         # Convolutions gain little from blocks, and one entity would pay for a whole block.
         convolves = any(isinstance(module, nn.Conv2d) for module in self._model.modules())
         self._block = 1 if convolves else batch_invariant_block(self._apply, [about.shape], BLOCK)
         self.weights = hashlib.sha256(file.read_bytes()).hexdigest()
-        self.width = self.embed(np.zeros((1, *about.shape), dtype=np.float32)).shape[1]
+        self.width = self.embed(np.zeros((1, *about.shape), dtype=np.float32), [""]).shape[1]
 
-    def embed(self, columns: NDArray[np.float32]) -> NDArray[np.float32]:
+    def embed(self, columns: NDArray[np.float32], entities: Sequence[str] = ()) -> NDArray[np.float32]:
         """Embeddings (n, width) of encoded columns (n, ...)."""
         return batch_invariant(self._apply, [columns.reshape(len(columns), *self._shape)], self._block)
 
@@ -52,12 +53,40 @@ class PartyModel:
 
     @classmethod
     def load(cls, folder: Path, about: PartyDescription) -> PartyModel:
-        """The model that a party's folder holds, sealed or not."""
-        return (cls if about.seal is None else SealedPartyModel)(folder, about)
+        """The model that a party's folder holds: sealed, with a noisy embedding, or neither."""
+        noisy = about.embedding_defense is not None and about.embedding_defense.noisy
+        return (SealedPartyModel if about.seal is not None else NoisyPartyModel if noisy else cls)(folder, about)
 
     def _apply(self, inputs: list[Tensor]) -> Tensor:
         output: Tensor = self._model(inputs[0])
         return output
+
+
+class NoisyPartyModel(PartyModel):
+    """Turns encoded columns into embeddings with noise: of a record the same whenever it is asked about."""
+
+    def __init__(self, folder: Path, about: PartyDescription) -> None:
+        self._secret = read_noise_secret(folder)
+        self._draws = noise_width(_bottom(about))
+        super().__init__(folder, about)
+
+    def embed(self, columns: NDArray[np.float32], entities: Sequence[str] = ()) -> NDArray[np.float32]:
+        """Embeddings of these entities' columns, each with its noise."""
+        rows = columns.reshape(len(columns), *self._shape)
+        noise = record_noise(self._secret, entities, rows, self._draws).float().numpy()
+        return batch_invariant(self._apply, [rows, noise], self._block)
+
+    def _apply(self, inputs: list[Tensor]) -> Tensor:
+        if not isinstance(self._model, DefendedBottom):
+            raise PriveeError("this run adds no noise")
+        # The first question is whether rows depend on each other, and has no noise to it.
+        return self._model.sent(inputs[0], inputs[1]) if len(inputs) > 1 else self._model(inputs[0])
+
+
+def _bottom(about: PartyDescription) -> nn.Module:
+    return make_bottom(
+        about.model, about.party, about.shape, about.n_classes, about.seed, defense=about.embedding_defense
+    )
 
 
 class SealedPartyModel(PartyModel):
@@ -81,7 +110,7 @@ class SealedPartyModel(PartyModel):
         entities, codes = read_codes(folder)
         self._sent = dict(zip(entities, codes.tolist(), strict=True))
 
-    def embed(self, columns: NDArray[np.float32]) -> NDArray[np.float32]:
+    def embed(self, columns: NDArray[np.float32], entities: Sequence[str] = ()) -> NDArray[np.float32]:
         """A sealed party has no embeddings for anybody."""
         raise PriveeError("this party is sealed: it answers with codes and nothing else")
 

@@ -17,13 +17,16 @@ from privee.data.tables import ALIGNED, Preprocessing, read_ids
 from privee.data.tables.aligned import AlignedList
 from privee.errors import PriveeError
 from privee.progress import Progress
+from privee.vfl.embedding_defenses import EmbeddingDefense
+from privee.vfl.embedding_defenses.given import check_combination, split_seals
+from privee.vfl.embedding_defenses.noise import NoisyRecords, kept_noise_secret, read_noise_secret
 from privee.vfl.joint_data import JointData, from_dataset, split_known
 from privee.vfl.joint_model import JointModel, make_models
 from privee.vfl.matched_tables import Tell
 from privee.vfl.messages import Report
 from privee.vfl.new_tables import new_rows
 from privee.vfl.own_tables import UNLABELLED
-from privee.vfl.run_format import PARTY, WEIGHTS, party_file, run_config, seals_of
+from privee.vfl.run_format import PARTY, WEIGHTS, embedding_defenses_of, party_file, run_config, seals_of
 from privee.vfl.runs import RunFolder, write_private
 from privee.vfl.seal import Seal, told_by
 from privee.vfl.seal.drawing import read_secret
@@ -46,6 +49,7 @@ class TrainingOutcome:
         train, test: loss and accuracy.
         worth: what the joint model is worth on test rows; None for a federated run, where no role could tell.
         seals: of the parties that are sealed, with what can ever leave them.
+        embedding_defenses: of the parties that have one, with what it is and what it proves.
     """
 
     run: str
@@ -54,6 +58,7 @@ class TrainingOutcome:
     test: Report
     worth: ModelWorth | None = dataclasses.field(default=None, kw_only=True)
     seals: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict, kw_only=True)
+    embedding_defenses: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict, kw_only=True)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -95,6 +100,7 @@ def train_run(
     threads: int | None = None,
     seals: Mapping[str, Seal] | None = None,
     teacher: JointModel | None = None,
+    embedding_defenses: Mapping[str, EmbeddingDefense] | None = None,
 ) -> TrainingOutcome:
     """Train a joint model into a run folder; an interrupted run with the same settings goes on where it stopped.
 
@@ -107,10 +113,16 @@ def train_run(
         threads: of torch; chosen by the size of the model and the batch unless given.
         seals: of the passive parties that are to be sealed, by name.
         teacher: a finished, unsealed model of the same records to begin with.
+        embedding_defenses: of the passive parties that are to have one, by name; HashVFL becomes the seal that it is.
     """
-    run = RunFolder.create(path, _config(data, model, settings, seals))
-    sealed = records_to_train(data, seals or {}, {name: run.part(name) for name in seals or {}})
-    joint = _joint_model(data, model, settings.seed, seals, sealed)
+    seals, defenses = split_seals(seals or {}, embedding_defenses or {})
+    check_combination(defenses, seals, list(data.columns))
+    run = RunFolder.create(path, _config(data, model, settings, seals, defenses))
+    sealed = records_to_train(data, seals, {name: run.part(name) for name in seals})
+    noisy = {
+        name: NoisyRecords(kept_noise_secret(run.part(name)), data.ids) for name, one in defenses.items() if one.noisy
+    }
+    joint = _joint_model(data, model, settings.seed, seals, sealed, defenses, noisy)
     with torch_threads(threads_for(joint, settings.batch_size) if threads is None else threads):
         return _trained(run, joint, data, settings, on_step, teacher)
 
@@ -140,7 +152,10 @@ def _trained(
     run.log({"epoch": progress.epoch, "final": True, "train": _plain(reports[0]), "test": _plain(reports[1])})
     run.finish(joint.learners)
     told = {party.name: told_by(party.seal) for party in joint.sealed}
-    return TrainingOutcome(str(run.path), progress.epoch, *reports, worth=worth, seals=told)
+    defended = {name: one.told() for name, one in embedding_defenses_of(run.config).items()}
+    return TrainingOutcome(
+        str(run.path), progress.epoch, *reports, worth=worth, seals=told, embedding_defenses=defended
+    )
 
 
 def open_run(
@@ -193,7 +208,11 @@ def open_model(path: Path, data: JointData) -> JointModel:
     seals = seals_of(run.config)
     sealed = {name: SealedRecords(read_secret(run.part(name)), data.ids) for name in seals if name not in gone}
     sealed |= {name: SealedRecords(entities=data.ids, sent=codes) for name, codes in gone.items()}
-    joint = _joint_model(data, run.config["model"], run.config["training"]["seed"], seals, sealed)
+    defenses = embedding_defenses_of(run.config)
+    noisy = {
+        name: NoisyRecords(read_noise_secret(run.part(name)), data.ids) for name, one in defenses.items() if one.noisy
+    }
+    joint = _joint_model(data, run.config["model"], run.config["training"]["seed"], seals, sealed, defenses, noisy)
     run.load_weights({role: learner for role, learner in joint.learners.items() if role not in gone})
     for party in joint.sealed:
         if party.name not in gone:
@@ -246,6 +265,7 @@ def party_files(config: Mapping[str, Any], shapes: Mapping[str, Sequence[int]]) 
             n_classes=len(config["classes"]),
             source=mine,
             seal=seals_of(config).get(name),
+            embedding_defense=embedding_defenses_of(config).get(name),
         )
     return files
 
@@ -280,13 +300,19 @@ def _joint_model(
     seed: int,
     seals: Mapping[str, Seal] | None = None,
     sealed: Mapping[str, SealedRecords] | None = None,
+    defenses: Mapping[str, EmbeddingDefense] | None = None,
+    noisy: Mapping[str, NoisyRecords] | None = None,
 ) -> JointModel:
-    bottoms, top = make_models(model, data.shapes, len(data.class_names), seed, seals)
-    return JointModel(data.columns, data.labels, bottoms, top, sealed=sealed)
+    bottoms, top = make_models(model, data.shapes, len(data.class_names), seed, seals, defenses)
+    return JointModel(data.columns, data.labels, bottoms, top, sealed=sealed, noisy=noisy)
 
 
 def _config(
-    data: JointData, model: str, settings: TrainingSettings, seals: Mapping[str, Seal] | None = None
+    data: JointData,
+    model: str,
+    settings: TrainingSettings,
+    seals: Mapping[str, Seal] | None = None,
+    defenses: Mapping[str, EmbeddingDefense] | None = None,
 ) -> dict[str, Any]:
     return run_config(
         model=model,
@@ -296,6 +322,7 @@ def _config(
         data=data.about,
         training=settings.as_dict(),
         seals=seals,
+        embedding_defenses=defenses,
     )
 
 

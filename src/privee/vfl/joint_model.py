@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -11,6 +12,10 @@ from torch import Tensor, nn
 from privee.errors import PriveeError
 from privee.progress import Progress
 from privee.vfl.coordinator import Coordinator
+from privee.vfl.embedding_defenses.base import EmbeddingDefense, Place
+from privee.vfl.embedding_defenses.bottoms import DefendedBottom, noise_width
+from privee.vfl.embedding_defenses.given import check_combination
+from privee.vfl.embedding_defenses.noise import NoisyParty, NoisyRecords
 from privee.vfl.learner import Learner
 from privee.vfl.messages import Message
 from privee.vfl.models import architecture
@@ -35,6 +40,7 @@ class JointModel:
         top: takes the list of embeddings and gives logits (see `privee.vfl.models.ConcatTop`).
         tap: sees every message.
         sealed: what the parties whose bottoms are encoders of codes know beside their columns, by name.
+        noisy: the same of parties that add noise to what they send; draws are fresh ones otherwise.
     """
 
     def __init__(
@@ -46,12 +52,13 @@ class JointModel:
         *,
         tap: Tap | None = None,
         sealed: Mapping[str, SealedRecords] | None = None,
+        noisy: Mapping[str, NoisyRecords] | None = None,
     ) -> None:
         _check(columns, labels)
         names = list(columns)
         features = {name: _tensor(values) for name, values in columns.items()}
         first = ActiveParty(names[0], features[names[0]], bottoms[names[0]], torch.as_tensor(labels, dtype=torch.int64))
-        known = sealed or {}
+        known: dict[str, SealedRecords | NoisyRecords] = {**(sealed or {}), **(noisy or {})}
         others = [_passive(name, features[name], bottoms[name], known.get(name)) for name in names[1:]]
         self.parties: list[PassiveParty] = [first, *others]
         self.coordinator = Coordinator(top, LocalChannel(self.parties, tap), names, names[0])
@@ -66,6 +73,11 @@ class JointModel:
     def sealed(self) -> list[SealedParty]:
         """The parties that send codes."""
         return [party for party in self.parties if isinstance(party, SealedParty)]
+
+    @property
+    def noisy(self) -> list[NoisyParty]:
+        """The parties that add noise to what they send."""
+        return [party for party in self.parties if isinstance(party, NoisyParty)]
 
     def prepare(self, rows: Tensor, *, scaling: str = "none", class_weights: str = "none", seed: int = 0) -> None:
         """Let every party fit what a training on these rows needs; see `PassiveParty.prepare`."""
@@ -89,10 +101,12 @@ def make_models(
     n_classes: int,
     seed: int,
     seals: Mapping[str, Seal] | None = None,
+    defenses: Mapping[str, EmbeddingDefense] | None = None,
 ) -> tuple[dict[str, nn.Module], nn.Module]:
     """Bottoms by party name and the top of a named architecture; weights depend on seed and role alone.
 
-    The bottom of a party that is sealed is an encoder of codes, and the top holds what each code stands for.
+    The bottom of a party that is sealed is an encoder of codes, and the top holds what each code stands for. An
+    embedding defense is around the bottom of a party that has one.
     """
     if COORDINATOR in shapes:
         raise PriveeError(f"no party may be called {COORDINATOR!r}")
@@ -100,15 +114,29 @@ def make_models(
     for name in known:
         if name not in list(shapes)[1:]:
             raise PriveeError(f"only a passive party can be sealed, and {name!r} is none")
-    bottoms = {name: make_bottom(kind, name, shape, n_classes, seed, known.get(name)) for name, shape in shapes.items()}
+    around = defenses or {}
+    check_combination(around, known, list(shapes))
+    bottoms = {
+        name: make_bottom(kind, name, shape, n_classes, seed, known.get(name), around.get(name))
+        for name, shape in shapes.items()
+    }
     return bottoms, make_top(kind, list(shapes), n_classes, seed, known)
 
 
 def make_bottom(
-    kind: str, name: str, shape: Sequence[int], n_classes: int, seed: int, seal: Seal | None = None
+    kind: str,
+    name: str,
+    shape: Sequence[int],
+    n_classes: int,
+    seed: int,
+    seal: Seal | None = None,
+    defense: EmbeddingDefense | None = None,
 ) -> nn.Module:
     """One party's part of a named architecture."""
     model = architecture(kind)
+    if defense is not None:
+        around, place = defense, Place(name, math.prod(shape), model.width(n_classes))
+        return build(seed, name, lambda: around.around(model.bottom(tuple(shape), n_classes), place))
     if seal is None:
         return build(seed, name, lambda: model.bottom(tuple(shape), n_classes))
     sealed = seal
@@ -134,10 +162,14 @@ def make_top(
     )
 
 
-def _passive(name: str, features: Tensor, bottom: nn.Module, records: SealedRecords | None) -> PassiveParty:
-    if not isinstance(bottom, Encoder):
-        return PassiveParty(name, features, bottom)
-    return SealedParty(name, features, bottom, records=records)
+def _passive(
+    name: str, features: Tensor, bottom: nn.Module, records: SealedRecords | NoisyRecords | None
+) -> PassiveParty:
+    if isinstance(bottom, Encoder):
+        return SealedParty(name, features, bottom, records=records if isinstance(records, SealedRecords) else None)
+    if isinstance(bottom, DefendedBottom) and noise_width(bottom):
+        return NoisyParty(name, features, bottom, records=records if isinstance(records, NoisyRecords) else None)
+    return PassiveParty(name, features, bottom)
 
 
 def _tensor(values: np.ndarray) -> Tensor:

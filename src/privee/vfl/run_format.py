@@ -19,6 +19,8 @@ from privee.data.tables import ALIGNED
 from privee.errors import PriveeError
 from privee.given import RUN_FILE
 from privee.version import __version__
+from privee.vfl.embedding_defenses.base import EmbeddingDefense
+from privee.vfl.embedding_defenses.registry import saved_embedding_defense
 from privee.vfl.seal.settings import Seal
 
 FORMAT = 1
@@ -38,6 +40,7 @@ def run_config(
     data: Mapping[str, Any],
     training: Mapping[str, Any],
     seals: Mapping[str, Seal] | None = None,
+    embedding_defenses: Mapping[str, EmbeddingDefense] | None = None,
 ) -> dict[str, Any]:
     """What a run's config says of it, the same for a local training and a federated one.
 
@@ -49,7 +52,9 @@ def run_config(
         data: where the columns come from: a dataset and its partition, or the parties' tables.
         training: the settings.
         seals: of the parties that are sealed.
+        embedding_defenses: of the parties that have one.
     """
+    defended = {name: one.settings() for name, one in (embedding_defenses or {}).items()}
     sealed = {"seals": {name: seal.as_dict() for name, seal in seals.items()}} if seals else {}
     return {
         "model": model,
@@ -59,12 +64,18 @@ def run_config(
         "data": dict(data),
         "training": dict(training),
         **sealed,
+        **({"embedding_defenses": defended} if defended else {}),
     }
 
 
 def seals_of(config: Mapping[str, Any]) -> dict[str, Seal]:
     """The seals of a run's parties, by name."""
     return {name: Seal.from_dict(one) for name, one in config.get("seals", {}).items()}
+
+
+def embedding_defenses_of(config: Mapping[str, Any]) -> dict[str, EmbeddingDefense]:
+    """The embedding defenses of a run's parties, by name."""
+    return {name: saved_embedding_defense(one) for name, one in config.get("embedding_defenses", {}).items()}
 
 
 def is_run(path: Path) -> bool:
@@ -105,6 +116,7 @@ def party_file(
     n_classes: int,
     source: Mapping[str, Any],
     seal: Seal | None = None,
+    embedding_defense: EmbeddingDefense | None = None,
 ) -> dict[str, Any]:
     """What `party.json` says of one party: nothing about another's columns.
 
@@ -116,9 +128,12 @@ def party_file(
         n_classes: of the joint model.
         source: the id column of its table, or the dataset, its split and this party's part of it.
         seal: if it is sealed.
+        embedding_defense: if it has one.
     """
     about = {"format": PARTY_FORMAT, "party": party, "active": active, "model": model, "shape": list(shape)}
-    return about | {"n_classes": n_classes, **source, **({"seal": seal.as_dict()} if seal else {})}
+    more = {"seal": seal.as_dict()} if seal else {}
+    more |= {"embedding_defense": embedding_defense.settings()} if embedding_defense else {}
+    return about | {"n_classes": n_classes, **source, **more}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,6 +150,7 @@ class PartyDescription:
         delimiter: Of its own CSV file, where it had to be given.
         dataset, seed, part: Name and split of the dataset, and which features of it are this party's.
         seal: If it is sealed.
+        embedding_defense: If it has one.
     """
 
     party: str
@@ -148,6 +164,7 @@ class PartyDescription:
     seed: int = 0
     part: Part | None = None
     seal: Seal | None = None
+    embedding_defense: EmbeddingDefense | None = None
 
     @property
     def features(self) -> int:
@@ -193,4 +210,5 @@ class PartyDescription:
             seed=int(saved.get("seed", 0)),
             part=part and Part(str(part["name"]), tuple(part["features"]), tuple(part["shape"])),
             seal=Seal.from_dict(saved["seal"]) if saved.get("seal") else None,
+            embedding_defense=saved_embedding_defense(found) if (found := saved.get("embedding_defense")) else None,
         )

@@ -25,6 +25,7 @@ from privee.data.alignment.kept import LATEST
 from privee.data.tables.aligned import AlignedList
 from privee.errors import PriveeError
 from privee.given import existing_run
+from privee.vfl.embedding_defenses.noise import NOISE_KEY
 from privee.vfl.joint_model import COORDINATOR
 from privee.vfl.learner import Learner
 from privee.vfl.run_format import (
@@ -177,7 +178,7 @@ class RunFolder:
 def refuse_other(path: Path) -> None:
     """Refuse a place that holds something else than a run, or an alignment or a party's secret for one."""
     held = (file.name for file in path.rglob("*") if not file.is_dir())
-    if not is_run(path) and (path.is_file() or any(name not in (LATEST, KEY) for name in held)):
+    if not is_run(path) and (path.is_file() or any(name not in (LATEST, KEY, NOISE_KEY) for name in held)):
         raise PriveeError(f"{path} exists and is not a run; choose another folder")
 
 

@@ -23,11 +23,15 @@ ALL = 0.9
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Rehearsal:
-    """Rows known in full; there may be none. Sealed parties sent these codes for them, and send no others."""
+    """Rows known in full; there may be none. Sealed parties sent these codes for them, and send no others.
+
+    The same goes for the noise of parties whose embedding has some.
+    """
 
     own: Tensor
     unknown: Tensor
     codes: Tensor | None = None
+    noise: Tensor | None = None
 
     def answer(self, view: AttackerView, own: Tensor, seed: int) -> Tensor:
         """What the attacker's own copy of the defense releases of them."""
@@ -35,7 +39,7 @@ class Rehearsal:
             return torch.zeros(0, view.model.n_classes, dtype=own.dtype)
         with torch.no_grad():
             codes = view.model.asked_codes(own, self.unknown, self.codes)
-            scores = view.model.scores(own, self.unknown, codes).numpy()
+            scores = view.model.scores(own, self.unknown, codes, self.noise).numpy()
         return torch.from_numpy(np.asarray(view.defense.release(scores, draws=seeded(seed, "rehearsed"))))
 
     def believed(self, guess: Tensor, estimate: Tensor) -> Tensor:
@@ -58,7 +62,7 @@ def with_rehearsal(view: AttackerView) -> tuple[AttackerView, Rehearsal]:
     if rows is None or len(rows) < FEWEST:
         return view, Rehearsal(view.own[:0], view.own.new_zeros(0, view.model.unknown_columns))
     some = rows.part(slice(ROWS))
-    chosen = Rehearsal(some.own, some.unknown, some.codes)
+    chosen = Rehearsal(some.own, some.unknown, some.codes, some.noise)
     nothing = view.releases.new_zeros(len(view.releases), ROWS, view.releases.shape[2])
     wider = dataclasses.replace(
         view,

@@ -78,7 +78,8 @@ def coordinate(
     run.log({"epoch": progress.epoch, "final": True, "train": _plain(reports[0]), "test": _plain(reports[1])})
     keeper.finish(learners)
     told = {site: told_by(seal) for site, seal in job.seals.items()}
-    return TrainingOutcome(job.run, progress.epoch, *reports, seals=told)
+    defended = {site: one.told() for site, one in job.embedding_defenses.items()}
+    return TrainingOutcome(job.run, progress.epoch, *reports, seals=told, embedding_defenses=defended)
 
 
 def _hello(job: JobSettings, exchange: Exchange) -> dict[str, Note]:
@@ -128,6 +129,7 @@ def _config(
         data=source,
         training=training.as_dict(),
         seals=job.seals,
+        embedding_defenses=job.embedding_defenses,
     )
 
 

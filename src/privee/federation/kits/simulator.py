@@ -60,7 +60,8 @@ def outcome_of(state: Mapping[str, Any], out: Path) -> TrainingOutcome:
     """The outcome as the coordinator wrote it down."""
     found = state["outcome"]
     reports = (Report(**found[part]) for part in ("train", "test"))
-    return TrainingOutcome(str(out), found["epochs"], *reports, seals=found.get("seals", {}))
+    told = {name: found.get(name, {}) for name in ("seals", "embedding_defenses")}
+    return TrainingOutcome(str(out), found["epochs"], *reports, **told)
 
 
 def _prepare(workspace: Path, job: JobSettings, sites: Mapping[str, SiteSettings], parts: Path) -> None:

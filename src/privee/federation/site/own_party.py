@@ -11,6 +11,8 @@ from torch import Tensor
 from privee.errors import PriveeError
 from privee.federation.settings import JobSettings, SiteSettings
 from privee.federation.site.own_columns import SiteData
+from privee.vfl.embedding_defenses.bottoms import DefendedBottom, noise_width
+from privee.vfl.embedding_defenses.noise import NoisyParty, NoisyRecords, kept_noise_secret
 from privee.vfl.joint_model import make_bottom
 from privee.vfl.party import ActiveParty, PassiveParty
 from privee.vfl.seal import Seal, parse_seal
@@ -30,15 +32,17 @@ def make_party(name: str, job: JobSettings, data: SiteData, n_classes: int, fold
         job: what was agreed on.
         data: its own columns.
         n_classes: of the joint model.
-        folder: where it keeps its part of the run, and the secret of its seal.
+        folder: where it keeps its part of the run, and the secret of its seal or of its noise.
     """
-    seal = job.seals.get(name)
-    model = make_bottom(job.model, name, data.columns.shape[1:], n_classes, job.training.seed, seal)
+    seal, defense = job.seals.get(name), job.embedding_defenses.get(name)
+    model = make_bottom(job.model, name, data.columns.shape[1:], n_classes, job.training.seed, seal, defense)
     columns = torch.from_numpy(np.array(data.columns, dtype=np.float32))
     if seal is not None and isinstance(model, Encoder):
         places = sensitive_places(data.described, name, seal.sensitive)
         records = SealedRecords(secret=kept_secret(folder), entities=data.ids, sensitive=places)
         return SealedParty(name, columns, model, records=records)
+    if isinstance(model, DefendedBottom) and noise_width(model):
+        return NoisyParty(name, columns, model, records=NoisyRecords(kept_noise_secret(folder), data.ids))
     if data.labels is None:
         return PassiveParty(name, columns, model)
     return ActiveParty(name, columns, model, torch.as_tensor(data.labels, dtype=torch.int64))
@@ -75,6 +79,12 @@ def check_training(rows: Tensor, data: SiteData) -> None:
     """Other records than those of the training have one code in all their life, so none before codes are drawn."""
     if not data.trained_on[rows.numpy()].all():
         raise PriveeError("until its codes are drawn, a sealed site answers for the records of the training alone")
+
+
+def check_trained_on(rows: Tensor, data: SiteData) -> None:
+    """Draws of a training come from its seed, which everybody has: they hide nothing of other records."""
+    if not data.trained_on[rows.numpy()].all():
+        raise PriveeError("a site with a noisy embedding trains on the records of the training alone")
 
 
 def check_seal(name: str, job: JobSettings, settings: SiteSettings) -> None:

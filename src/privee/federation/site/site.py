@@ -10,12 +10,20 @@ from torch import Tensor
 from privee.errors import PriveeError
 from privee.federation.settings import JobSettings, SiteSettings
 from privee.federation.site.own_columns import SiteAlignment, SiteData, from_named, from_table, own_table
-from privee.federation.site.own_party import check_seal, check_training, keep_codes, make_party, prepare
+from privee.federation.site.own_party import (
+    check_seal,
+    check_trained_on,
+    check_training,
+    keep_codes,
+    make_party,
+    prepare,
+)
 from privee.federation.site.site_store import SiteStore
 from privee.federation.wire.frames import Content, Note, SiteFailure
 from privee.federation.wire.reply_checks import MAX_CLASSES
 from privee.federation.wire.tensors import Packing
 from privee.version import __version__
+from privee.vfl.embedding_defenses.noise import NoisyParty
 from privee.vfl.messages import Message, WorkAndLogits
 from privee.vfl.party import PassiveParty
 from privee.vfl.run_format import PARTY, party_file
@@ -73,6 +81,8 @@ class Site:
                 raise PriveeError(f"the coordinator asks for rows that are not there; there are {count:,}")
             if isinstance(rows, Tensor) and isinstance(self.party, SealedParty) and not self.party.is_sealed:
                 check_training(rows, self.data)
+            if isinstance(rows, Tensor) and isinstance(self.party, NoisyParty) and getattr(part, "train", False):
+                check_trained_on(rows, self.data)
 
     def packing(self) -> Packing:
         """How embeddings travel in this job."""
@@ -194,6 +204,7 @@ class Site:
             n_classes=self._n_classes,
             source=self.data.about,
             seal=self.job.seals.get(self.name),
+            embedding_defense=self.job.embedding_defenses.get(self.name),
         )
 
 

@@ -59,6 +59,7 @@ class PartyCard(NamedTuple):
     error: str | None
     sealed: str = ""
     handed_over: bool = False
+    embedding_defense: str = ""
 
 
 class Act(NamedTuple):
@@ -169,7 +170,8 @@ def _party(name: str, health: PartyHealth, model: CoordinatorModel, settings: Ga
     weights = "not known" if health.weights is None else same
     sealed = sealed_words(model.sealed[name]) if name in model.seals else ""
     handed = name in settings.codes
-    return PartyCard(name, health.reachable, health.seconds, weights, health.rows, health.error, sealed, handed)
+    spec = model.embedding_specs.get(name, "")
+    return PartyCard(name, health.reachable, health.seconds, weights, health.rows, health.error, sealed, handed, spec)
 
 
 def act_of(entry: Mapping[str, Any]) -> Act:

@@ -71,12 +71,12 @@ def new_secret() -> bytes:
     return secrets.token_bytes(KEY_BYTES)
 
 
-def kept_secret(folder: Path) -> bytes:
+def kept_secret(folder: Path, name: str = KEY) -> bytes:
     """The party's secret in its folder of a run; made there if there is none yet, for its owner's eyes alone.
 
     No crash leaves half of one, and of two processes that make one at the same time the first one's stays.
     """
-    path = folder / KEY
+    path = folder / name
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)
         try:
@@ -85,17 +85,17 @@ def kept_secret(folder: Path) -> bytes:
         except PriveeError:
             if not path.is_file():  # else another process was quicker
                 raise
-    return read_secret(folder)
+    return read_secret(folder, name)
 
 
-def read_secret(folder: Path) -> bytes:
+def read_secret(folder: Path, name: str = KEY) -> bytes:
     """The party's secret in its folder of a run."""
-    path = folder / KEY
+    path, what = folder / name, "codes" if name == KEY else "noise"
     try:
         found = path.read_bytes()
     except FileNotFoundError:
         raise PriveeError(
-            f"{path} is missing: without it other codes would be drawn than those that were sent; restore it"
+            f"{path} is missing: without it other {what} would be drawn than those that were sent; restore it"
         ) from None
     if len(found) != KEY_BYTES:
         raise PriveeError(f"{path} is damaged: it holds {len(found)} bytes, not {KEY_BYTES}")

@@ -10,7 +10,7 @@ from privee.errors import PriveeError
 from privee.progress import Progress
 from privee.vfl.experiment import TrainingOutcome, open_run, train_run, trained_data
 from privee.vfl.matched_tables import Tell
-from privee.vfl.run_format import seals_of
+from privee.vfl.run_format import embedding_defenses_of, seals_of
 from privee.vfl.runs import RunFolder
 from privee.vfl.seal.records import check_sensitive
 from privee.vfl.seal.settings import Seal, with_sensitive
@@ -54,6 +54,8 @@ def seal_run(
     config = RunFolder.open(run).config
     if seals_of(config):
         raise PriveeError(f"{run} is sealed already; seal the run that it was made from")
+    if embedding_defenses_of(config):
+        raise PriveeError(f"{run} has embedding defenses, which a sealed party has no embedding for; seal one without")
     passive = list(config["parties"])[1:]
     for name in only:
         if name not in passive:

@@ -1,0 +1,1 @@
+"""What the benchmark of embedding defenses is made of."""

@@ -1,0 +1,66 @@
+"""dCor: the embedding is kept from moving with the columns, by their distance correlation in each batch."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from privee.vfl.embedding_defenses.base import EmbeddingDefense, Place, check_weight
+from privee.vfl.embedding_defenses.bottoms import DefendedBottom, with_penalty
+from privee.vfl.embedding_defenses.registry import register
+
+SMALLEST = 1e-12
+
+
+@register
+@dataclasses.dataclass(frozen=True)
+class DistanceCorrelation(EmbeddingDefense):
+    """The loss adds `weight` times the logarithm of the distance correlation of columns and embedding in a batch.
+
+    Args:
+        weight: of that logarithm.
+    """
+
+    name: ClassVar[str] = "dcor"
+    place: ClassVar[int] = 20
+    summary: ClassVar[str] = "an embedding trained to have little distance correlation with the columns"
+    published: ClassVar[str] = "Vepakomma et al. 2020, NoPeek; Sun et al. 2022 for vertical learning"
+
+    weight: float = 1e-4
+
+    def __post_init__(self) -> None:
+        check_weight(self.weight)
+
+    def around(self, bottom: nn.Module, place: Place) -> DefendedBottom:
+        """Nothing but a penalty."""
+        return Decorrelated(self, bottom)
+
+
+class Decorrelated(DefendedBottom):
+    """A bottom whose training counts the distance correlation."""
+
+    def __init__(self, defense: DistanceCorrelation, bottom: nn.Module) -> None:
+        super().__init__(defense.spec, bottom)
+        self._weight = defense.weight
+
+    def trained(self, columns: Tensor, embedding: Tensor) -> Tensor:
+        """The embedding as it is; three records or fewer say nothing about it."""
+        if len(columns) < 4:
+            return embedding
+        return with_penalty(embedding, self._weight * distance_correlation(columns.flatten(1), embedding).log())
+
+
+def distance_correlation(one: Tensor, other: Tensor) -> Tensor:
+    """Szekely's: 0 of independent columns and 1 of columns that differ by a turn and a scale, over these records."""
+    a, b = _centred(one), _centred(other)
+    together, alone = (a * b).mean(), (a.square().mean() * b.square().mean()).sqrt()
+    return (together / alone.clamp_min(SMALLEST)).clamp_min(SMALLEST).sqrt()
+
+
+def _centred(rows: Tensor) -> Tensor:
+    """Distances between records, less the means of both and plus the mean of all."""
+    far = torch.cdist(rows, rows, compute_mode="donot_use_mm_for_euclid_dist")
+    return far - far.mean(dim=0, keepdim=True) - far.mean(dim=1, keepdim=True) + far.mean()
