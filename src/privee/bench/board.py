@@ -20,7 +20,7 @@ from privee.errors import PriveeError
 from privee.version import __version__
 
 FILE = "leaderboard.json"
-ASKED = ("once", "ten", "chosen", "without_end")
+ASKED = ("once", "ten", "chosen", "coordinator")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

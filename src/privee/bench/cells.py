@@ -48,7 +48,7 @@ def cells_of(plan: Plan, batch: Batch) -> list[Cell]:
         shared |= {"attacks": marks, "grid": {name: value for name, value in grid.items() if name != "defenses"}}
     return [
         Cell(spec, shared | {"defense": spec, "source": source_mark(type(make_defense(spec)))})
-        for spec in plan.defenses_of(batch.case)
+        for spec in plan.defenses_of(batch.case, batch.part)
     ]
 
 

@@ -16,7 +16,7 @@ def section(board: Board) -> str:
         return f"## At equal epsilon\n\nNo other defense was measured at an epsilon of `{OURS}`."
     rivals = list(dict.fromkeys(name for match in matches for name in match.moved if name != OURS))
     words = (
-        "Mean L1 moved by defenses that are set to the same epsilon, on every model. The same number is not the same "
+        "Mean L1 moved by defenses with the same proven epsilon, on every model. The same number need not be the same "
         f"promise: {'; '.join(_promise(name, matches) for name in (OURS, *rivals))}."
     )
     verdicts = [verdict(rival, matches) for rival in rivals]
@@ -39,14 +39,12 @@ def verdict(rival: str, matches: Sequence[Match]) -> str:
 
 
 def _promise(name: str, matches: Sequence[Match]) -> str:
-    """The epsilons that a defense proves at these settings, and over which score vectors."""
-    mine = [(match.epsilon, *match.proven[name]) for match in matches if name in match.proven]
-    if all(proven is None for _, proven, _ in mine):
-        return f"`{name}` proves none"
-    same = next(same for _, proven, same in mine if proven is not None)
-    other = [f"{proven:g} at {epsilon:g}" for epsilon, proven, _ in mine if proven is not None and proven != epsilon]
-    odd = f" (it proves {', '.join(dict.fromkeys(other))})" if other else ""
-    return f"`{name}` speaks of {same or 'all score vectors'}{odd}"
+    """Over which score vectors a defense proves its epsilon; or that it proves none, and was set to it."""
+    mine = [match.proven[name] for match in matches if name in match.proven]
+    if all(proven is None for proven, _ in mine):
+        return f"`{name}` proves none, and was set to it"
+    same = next(same for proven, same in mine if proven is not None)
+    return f"`{name}` speaks of {same or 'all score vectors'}"
 
 
 def _table(matches: Sequence[Match], rivals: Sequence[str]) -> str:

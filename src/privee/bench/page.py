@@ -39,8 +39,10 @@ over pairs of records, of what scores have with what releases have; *near* is th
 structure that the paper leaves to future work.
 
 A protection (`seal:...`, `embedding:...`) is part of the model. It is measured with its scores released as they are;
-what it moves and keeps is told against the scores of the model without it, and no order is proven. "Without end" is
-what is left to somebody who has a sealed party's code itself: no question can tell more.
+what it moves and keeps is told against the scores of the model without it, and no order is proven. "What is sent" is
+what is left to a curious coordinator, or whoever else has all that the passive party sends: its embedding, or a
+seal's code, beyond which no question can tell anything. A release does nothing about it, so it stands with `none` and
+with protections alone.
 
 Lines stand in the order of what the strongest of the three attackers is left with, on average over columns. **A high
 place is worth nothing if the scores were destroyed on the way:** look at moved, AUC and ranking beside it."""
@@ -127,7 +129,7 @@ def _left_table(rows: Sequence[Row]) -> str:
         [
             f"`{row.what}`{' *' if row.missing else ''}",
             *(text for left in (row.once, row.ten, row.chosen) for text in _two(left)),
-            "" if row.without_end is None else " / ".join(_two(row.without_end)),
+            "" if row.coordinator is None else " / ".join(_two(row.coordinator)),
             _told(row),
         ]
         for row in rows
@@ -162,9 +164,9 @@ def _not_in_it(board: Board) -> str:
     passive = "; ".join(f"of {name}: {', '.join(columns)}" for name, columns in PASSIVE_COLUMNS.items())
     return (
         f"## What is not in it\n\n{unfinished}Attacks that are registered and not tried: {left_out}.{slow} Two "
-        f"parties, of which the passive one has half of the columns ({passive}); one trained model for each dataset and kind. "
-        "Worst columns and best attacks are picked after the fact, so small differences between lines are within "
-        "chance. Whoever asks without a limit learns more than five questions tell, except of sealed parties."
+        f"parties, of which the passive one has half of the columns ({passive}); one trained model for each dataset "
+        "and kind. Worst columns and best attacks are picked after the fact, so small differences between lines are "
+        "within chance. Whoever asks without a limit learns more than five questions tell, except of sealed parties."
     )
 
 

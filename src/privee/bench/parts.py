@@ -16,7 +16,7 @@ from privee.attacks import attack as make_attack
 from privee.audit.grid import CHOSEN
 
 ONCE, TEN, FIVE = 1, 10, 5
-WORTH = "worth"
+WORTH, SENT = "worth", "sent"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,19 +28,29 @@ class Part:
         takes: does an attack belong here?
         queries: how many releases of each record there are.
         attackers: "adaptive", or "naive" as well.
-        sealed: only for models whose private columns are sealed.
+        sent: given all that the parties send, embeddings or codes; no release matters then.
     """
 
     name: str
     takes: Callable[[Attack], bool]
     queries: int = ONCE
     attackers: tuple[str, ...] = ("adaptive",)
-    sealed: bool = False
+    sent: bool = False
 
 
 def _honest(attack: Attack) -> bool:
     """Asks with the columns that the record has, and sees releases alone."""
-    return not attack.needs.oracle and not attack.needs.codes
+    return not attack.needs.oracle and not _sees_sent(attack)
+
+
+def _sees_sent(attack: Attack) -> bool:
+    """Given what the parties send: a sealed one's code, or embeddings as a curious coordinator has them."""
+    return attack.needs.codes or getattr(attack.needs, "embeddings", False)
+
+
+def sees_embeddings(spec: str) -> bool:
+    """Whether an attack is a curious coordinator's, who sees embeddings."""
+    return bool(getattr(make_attack(spec).needs, "embeddings", False))
 
 
 def _strong(attack: Attack) -> bool:
@@ -56,7 +66,7 @@ PARTS = (
     Part("once", lambda a: _strong(a) and a.needs.queries == ONCE),
     Part("chosen", lambda a: 0 < questions_of(a) <= FIVE),
     Part("ten", lambda a: _honest(a) and (a.quick or a.needs.queries > ONCE), queries=TEN),
-    Part("codes", lambda a: a.needs.codes, sealed=True),
+    Part(SENT, _sees_sent, sent=True),
     Part("once-others", lambda a: _honest(a) and not a.quick and a.needs.queries == ONCE),
     Part("ten-others", lambda a: _honest(a) and not a.quick and a.needs.queries == ONCE, queries=TEN),
     Part("once-naive", lambda a: _strong(a) and a.needs.queries == ONCE, attackers=("naive",)),

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from privee.audit.grid import Grid
 from privee.bench.cases import Case, check_datasets
-from privee.bench.parts import PARTS, WORTH, Part, attacks_for, left_out, registered_attacks
+from privee.bench.parts import PARTS, WORTH, Part, attacks_for, left_out, registered_attacks, sees_embeddings
 from privee.bench.protections import known_protections, proof_of
+from privee.data.datasets import dataset_info
 from privee.defenses import Defense, known_defenses
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError, SettingError
@@ -51,7 +52,7 @@ SIZES = {
     "quick": Size(
         name="quick",
         datasets=("digits", "breast-cancer"),
-        parts=("once", "chosen", "ten", "codes", "once-others"),
+        parts=("once", "chosen", "ten", "sent", "once-others"),
         seeds=1,
         records=100,
         auxiliary_rows=400,
@@ -94,7 +95,7 @@ class Plan:
     Attributes:
         size: how much is measured.
         datasets, models: on what.
-        defenses: specs; every registered one unless given. A bare name stands for all its specs.
+        defenses: specs, or names that stand for all their specs; every registered one unless given.
         attacks: specs; every registered one unless given.
         protections: KIND:SPEC, see `protections`; every one unless given, and () for none.
     """
@@ -115,12 +116,11 @@ class Plan:
         protections = known_protections() if self.protections is None else self.protections
         for protection in protections:
             proof_of(protection)
-        chosen = [spec for text in self.defenses for spec in _named(text)] or registered_defenses(slow=self.size.slow)
-        specs = [make_defense(spec).spec for spec in chosen]
+        defenses = [_checked(text) for text in self.defenses] or registered_defenses(slow=self.size.slow)
         attacks = self.attacks or registered_attacks()
         if not any(attacks_for(part, attacks, slow=self._slow) for part in PARTS):
             raise SettingError(f"none of these attacks can be compared: {', '.join(attacks)}")
-        for name, value in (("datasets", datasets), ("defenses", specs), ("protections", protections)):
+        for name, value in (("datasets", datasets), ("defenses", defenses), ("protections", protections)):
             object.__setattr__(self, name, tuple(dict.fromkeys(value)))
         object.__setattr__(self, "attacks", tuple(dict.fromkeys(attacks)))
 
@@ -136,9 +136,25 @@ class Plan:
         protected = [dataclasses.replace(case, protection=one) for one in self.protections or () for case in plain]
         return (*plain, *protected)
 
-    def defenses_of(self, case: Case) -> tuple[str, ...]:
-        """A protection is measured by itself: the scores of its model are released as they are."""
-        return (UNPROTECTED,) if case.protection else self.defenses
+    def defenses_of(self, case: Case, part: Part | None = None) -> tuple[str, ...]:
+        """The specs of a model's rows; of a part that needs no release, the scores' own row.
+
+        A protection is measured by itself: the scores of its model are released as they are.
+        """
+        alone = bool(case.protection) or (part is not None and part.sent)
+        return (UNPROTECTED,) if alone else tuple(self._labels(dataset_info(case.dataset).classes))
+
+    def label_of(self, case: Case, spec: str) -> str:
+        """What a row is called: the same on every model, also where a spec depends on the number of classes."""
+        return spec if case.protection else self._labels(dataset_info(case.dataset).classes).get(spec, spec)
+
+    def _labels(self, n_classes: int) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for text in self.defenses:
+            cls = known_defenses().get(text)
+            named = {text: text} if cls is None else labelled_specs(cls, n_classes)
+            found |= {spec: label for spec, label in named.items() if spec not in found}
+        return found
 
     def attacks_of(self, part: Part) -> tuple[str, ...]:
         """Those of this part."""
@@ -168,7 +184,8 @@ class Plan:
 
     def _tried(self, case: Case, parts: Sequence[Part], seed: int) -> Iterator[Batch]:
         for part in parts:
-            if self.attacks_of(part) and (not part.sealed or case.protection):
+            makes_sense = not part.sent or case.protection or any(map(sees_embeddings, self.attacks_of(part)))
+            if self.attacks_of(part) and makes_sense:
                 yield Batch(case, part, seed)
 
     def grid(self, part: Part, defenses: tuple[str, ...], seed: int) -> Grid:
@@ -177,8 +194,8 @@ class Plan:
             defenses=defenses,
             attacks=self.attacks_of(part),
             seeds=(seed,),
-            records=None if part.sealed else self.size.records,
-            auxiliary_rows=None if part.sealed else self.size.auxiliary_rows,
+            records=None if part.sent else self.size.records,
+            auxiliary_rows=None if part.sent else self.size.auxiliary_rows,
             column_limit=self.size.column_limit,
             queries=part.queries,
             questions=(),
@@ -194,31 +211,32 @@ class Plan:
 
 
 def registered_defenses(*, slow: bool) -> tuple[str, ...]:
-    """The specs of every registered defense, and those that take an epsilon at the epsilons that are compared."""
-    known = [cls for cls in known_defenses().values() if slow or not cls.slow]
-    specs = [spec for cls in known for spec in (*specs_of(cls), *_at_epsilons(cls))]
-    return tuple(dict.fromkeys(make_defense(spec).spec for spec in specs))
+    """The names of every registered defense."""
+    return tuple(name for name, cls in known_defenses().items() if slow or not cls.slow)
 
 
-def specs_of(cls: type[Defense]) -> tuple[str, ...]:
-    """Those that a defense names for the leaderboard, or for an audit, or as an example."""
-    return cls.benched or cls.audited or ((cls.example or cls.name),)
+def labelled_specs(cls: type[Defense], n_classes: int) -> dict[str, str]:
+    """A defense's own specs, then one for each epsilon that is compared; with what each is called in tables."""
+    own = cls.benched or cls.audited or ((cls.example or cls.name),)
+    return {make_defense(spec).spec: make_defense(spec).spec for spec in own} | dict(_at_epsilons(cls, n_classes))
 
 
-def _at_epsilons(cls: type[Defense]) -> Iterator[str]:
-    """With every epsilon that is compared, where that is a setting and no other is needed."""
+def _at_epsilons(cls: type[Defense], n_classes: int) -> Iterator[tuple[str, str]]:
+    """With every epsilon that is compared, where that is a setting and no other is needed.
+
+    A defense whose epsilon is not that of a whole score vector says by `for_vector` which setting has it.
+    """
     if "epsilon" not in {field.name for field in dataclasses.fields(cls)}:  # type: ignore[arg-type]
         return
+    make: Callable[..., Defense] | None = getattr(cls, "for_vector", None)
     for epsilon in EPSILONS:
-        spec = f"{cls.name}:epsilon={epsilon:g}"
         try:
-            make_defense(spec)
-        except PriveeError:
-            return
-        yield spec
+            made = make_defense(cls.name, epsilon=epsilon) if make is None else make(epsilon, n_classes)
+        except PriveeError:  # such as an epsilon that its proof does not reach
+            continue
+        yield made.spec, made.spec if make is None else f"{cls.name}:epsilon={epsilon:g} of a vector"
 
 
-def _named(text: str) -> tuple[str, ...]:
-    """A spec, or all specs of a defense that is named without settings."""
-    cls = known_defenses().get(text)
-    return (text,) if cls is None else tuple(dict.fromkeys((*specs_of(cls), *_at_epsilons(cls))))
+def _checked(text: str) -> str:
+    """A name that stands for all its specs, or a spec in its one short form."""
+    return text if text in known_defenses() else make_defense(text).spec

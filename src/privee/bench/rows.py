@@ -14,7 +14,7 @@ from privee.audit.exposure.judging import Attempt, judge, pooled
 from privee.audit.results import Finding
 from privee.bench.cases import Case
 from privee.bench.cells import Cell, CellFolder, cells_of, findings_in
-from privee.bench.parts import FIVE, WORTH
+from privee.bench.parts import FIVE, SENT, WORTH
 from privee.bench.plan import Plan
 from privee.data.columns import columns_of_names
 
@@ -49,10 +49,12 @@ class Row:
         dataset, model, protection, defense: what it is of; with a protection the defense is none.
         once, ten, chosen: asked once honestly, ten times honestly, five times with columns of the attacker's choice;
             whoever may ask more may also ask less. None where it was not measured yet.
-        without_end: of sealed models, given the code itself.
+        coordinator: given all that the parties send: embeddings, or a sealed party's code. A release changes nothing
+            about that, so it stands with the scores themselves and with protections.
         worth: all that needs no attack, see `worth`; a mean over seeds.
         reason: why the defense cannot be used here; empty if it can.
         missing: parts that the plan has and that are not measured yet.
+        label: what the defense is called in tables, if not by its spec.
     """
 
     dataset: str
@@ -62,15 +64,16 @@ class Row:
     once: Left | None = None
     ten: Left | None = None
     chosen: Left | None = None
-    without_end: Left | None = None
+    coordinator: Left | None = None
     worth: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     reason: str = ""
     missing: tuple[str, ...] = ()
+    label: str = ""
 
     @property
     def what(self) -> str:
-        """The protection, or the defense."""
-        return self.protection or self.defense
+        """The protection, or the defense by what it is called on every model."""
+        return self.protection or self.label or self.defense
 
     @property
     def least(self) -> float | None:
@@ -86,7 +89,8 @@ def rows_of(plan: Plan, folder: CellFolder) -> list[Row]:
         for cell in cells_of(plan, batch):
             gathered[batch.case, cell.defense].append((batch.what, cell))
     kept = {place: [(what, folder.get(cell)) for what, cell in some] for place, some in gathered.items()}
-    return [make_row(*place, some) for place, some in kept.items() if any(values for _, values in some)]
+    rows = [(place, make_row(*place, some)) for place, some in kept.items() if any(values for _, values in some)]
+    return [dataclasses.replace(row, label=plan.label_of(*place)) for place, row in rows]
 
 
 def make_row(case: Case, defense: str, parts: Sequence[tuple[str, Mapping[str, Any] | None]]) -> Row:
@@ -100,11 +104,11 @@ def make_row(case: Case, defense: str, parts: Sequence[tuple[str, Mapping[str, A
         return row
     measured = [(what, values) for what, values in parts if values and what != WORTH]
     names: list[str] = next((values["columns"] for _, values in measured), [])
-    found = [finding for _, values in measured for finding in findings_in(values)]
+    found = [finding for what, values in measured if what != SENT for finding in findings_in(values)]
     once = [finding for finding in found if _honest(finding) and finding.queries == 1]
     ten = [finding for finding in found if _honest(finding) and finding.queries > 1]
     chosen = [finding for finding in found if 0 < finding.questions <= FIVE]
-    codes = [finding for finding in found if finding.without_end]
+    sent = [finding for what, values in measured if what == SENT for finding in findings_in(values)]
     # Some defenses give the same release again: asked ten times is asked once.
     again = any(what == "ten" and (values["as_once"] or ten) for what, values in measured)
     return dataclasses.replace(
@@ -112,7 +116,7 @@ def make_row(case: Case, defense: str, parts: Sequence[tuple[str, Mapping[str, A
         once=left_of(once, names),
         ten=left_of([*ten, *once], names) if again and once else None,
         chosen=left_of([*chosen, *once], names) if chosen and once else None,
-        without_end=left_of(codes, names),
+        coordinator=left_of(sent, names),
         worth=mean_worth(worths),
         missing=tuple(dict.fromkeys(what for what, values in parts if not values)),
     )
@@ -161,7 +165,7 @@ def _mean(values: Sequence[Any]) -> Any:
 
 
 def _honest(finding: Finding) -> bool:
-    return not finding.questions and not finding.without_end
+    return not finding.questions
 
 
 def _attempts(findings: Sequence[Finding]) -> list[Attempt]:

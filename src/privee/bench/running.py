@@ -91,9 +91,7 @@ class Bench:
                 missing = [c for c in cells if not self.cells.has(c) and (batch.case, c.defense) not in unusable]
                 self._measure(batch, missing)
                 if batch.part is None:
-                    unusable |= {
-                        (batch.case, cell.defense) for cell in cells if "reason" in (self.cells.get(cell) or {})
-                    }
+                    unusable |= {(batch.case, cell.defense) for cell in cells if self._is_unusable(cell)}
         except TimeIsUpError:
             stopped = True
         # What cannot be used has no further parts.
@@ -109,12 +107,18 @@ class Bench:
             stopped=stopped,
         )
 
+    def _is_unusable(self, cell: Cell) -> bool:
+        """Whether the defense cannot be used on the model, as its worth says."""
+        return "reason" in (self.cells.get(cell) or {}).get("worth", {})
+
     def _measure(self, batch: Batch, missing: Sequence[Cell]) -> None:
         if not missing:
             return
         what = f"{batch.case.name}: {batch.what}"
         self._tell(0, what)
         subject = self._subject(batch.case)
+        if batch.part is not None and batch.part.sent and hasattr(subject, "with_coordinator"):
+            subject = subject.with_coordinator()  # who sees what the parties send
         with one_thread():
             if batch.part is None:
                 self._worth(batch, subject, missing, what)

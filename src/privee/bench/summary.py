@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -15,6 +16,8 @@ from privee.errors import SettingError
 from privee.registry import parse_settings
 
 OURS = "ordered-dp"
+CLOSE = 0.01
+"""Epsilons that are found by search, not set, may be so far below what was asked for."""
 
 
 class Spread(NamedTuple):
@@ -128,7 +131,7 @@ class Match:
     """Defenses with the same epsilon on one model: how far each moves scores.
 
     Attributes:
-        epsilon: the setting of all of them.
+        epsilon: of all of them, for a whole score vector.
         dataset, model: where.
         moved: mean L1 by defense.
         proven: the epsilon that each proves, and over which score vectors.
@@ -142,21 +145,30 @@ class Match:
 
 
 def matches_of(board: Board) -> list[Match]:
-    """Every epsilon and model on which ours and at least one other were measured."""
+    """Every epsilon and model on which ours and at least one other were measured.
+
+    Epsilons are those that are proven, for whole score vectors; of several settings that have the same one, the one
+    that moves scores least stands for its defense.
+    """
     found = []
     plain = [row for row in board.usable if not row.protection and "l1_moved" in row.worth]
     for epsilon in EPSILONS:
         for dataset, model in dict.fromkeys((row.dataset, row.model) for row in plain):
-            here = {
-                _name(row): row
-                for row in plain
-                if (row.dataset, row.model) == (dataset, model) and epsilon_of(row.defense) == epsilon
-            }
+            alike = [row for row in plain if (row.dataset, row.model) == (dataset, model) and _has(row, epsilon)]
+            by_moved = sorted(alike, key=lambda row: row.worth["l1_moved"], reverse=True)
+            here = {row.defense.partition(":")[0]: row for row in by_moved}  # the last, which moves least, stays
             if OURS in here and len(here) > 1:
                 moved = {name: row.worth["l1_moved"] for name, row in here.items()}
                 proven = {name: (row.worth["epsilon"], row.worth["same"]) for name, row in here.items()}
                 found.append(Match(epsilon=epsilon, dataset=dataset, model=model, moved=moved, proven=proven))
     return found
+
+
+def _has(row: Row, epsilon: float) -> bool:
+    """Whether this epsilon is proven; where none is, whether it is what was set."""
+    proven = row.worth["epsilon"]
+    mine = epsilon_of(row.defense) if proven is None else proven
+    return mine is not None and math.isclose(mine, epsilon, rel_tol=CLOSE)
 
 
 def epsilon_of(spec: str) -> float | None:
@@ -167,7 +179,3 @@ def epsilon_of(spec: str) -> float | None:
         return None
     value = given.get("epsilon")
     return float(value) if len(given) == 1 and isinstance(value, int | float) else None
-
-
-def _name(row: Row) -> str:
-    return row.defense.partition(":")[0]

@@ -16,8 +16,7 @@ from privee.defenses import Defense
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError
 from privee.paper.results.calibrated_tasks import as_it_stands
-from privee.scores import utility_of
-from privee.scores.structure import structure_kept
+from privee.scores import structure_kept, utility_of
 from privee.theory import rows_in_order
 
 Array = NDArray[np.float64]
