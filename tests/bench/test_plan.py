@@ -167,17 +167,20 @@ def test_cells_of_other_settings_have_other_names():
     assert keys() == keys(worth_rows=99)  # which is none of theirs
 
 
-def test_a_changed_source_file_makes_other_cells(monkeypatch):
+@pytest.mark.parametrize(("changed", "others"), [("Rounding", {"none"}), ("PriorInformed", set())])
+def test_a_changed_source_file_makes_other_cells(monkeypatch, changed, others):
+    """A defense's own alone; an attack's, those of all defenses."""
+
     def keys():
         plan = Plan(size=QUICK, datasets=("digits",), models=("mlp",), defenses=("none", "rounding:digits=2"))
-        return {
-            cell.defense: cell.key for batch in plan.batches for cell in cells_of(plan, batch) if batch.what == "once"
-        }
+        once = (batch for batch in plan.batches if batch.what == "once")
+        return {cell.defense: cell.key for batch in once for cell in cells_of(plan, batch)}
 
+    monkeypatch.setattr("privee.bench.cells.source_mark", lambda cls: "as it was")
     before = keys()
-    monkeypatch.setattr("privee.bench.cells.source_mark", lambda cls: f"changed {cls.__name__ == 'Rounding'}")
-    assert not set(before.values()) & set(keys().values())
-    assert keys() == keys()
+    assert keys() == before
+    monkeypatch.setattr("privee.bench.cells.source_mark", lambda cls: "new" if cls.__name__ == changed else "as it was")
+    assert {defense for defense, key in keys().items() if key == before[defense]} == others
 
 
 def test_embedding_defenses_come_in_by_themselves_once_there_are_some(monkeypatch):

@@ -39,6 +39,16 @@ def test_distances_by_hand():
     assert kept.distance_order == pytest.approx(0.5)
 
 
+def test_distances_that_stretch_keep_their_order():
+    """0, 1, 3 become 0, 1, 10: distances 1, 3, 2 become 1, 10, 9, larger and in the same order."""
+    line, moved = (
+        np.array(at)[:, None] @ np.array([[0.01, -0.01]]) + 0.5 for at in ([0.0, 1.0, 3.0], [0.0, 1.0, 10.0])
+    )
+    kept = structure_kept(line, moved)
+    assert kept.distance_order == 1
+    assert kept.distances == pytest.approx(np.corrcoef([1, 3, 2], [1, 10, 9])[0, 1])
+
+
 def test_classes_that_go_the_other_way_lose_their_correlations():
     """Two classes always have -1; released with +1, the gap is as large as it can be."""
     two = np.array([[0.9, 0.1], [0.6, 0.4], [0.5, 0.5]])
