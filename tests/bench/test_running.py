@@ -10,12 +10,16 @@ import time
 
 import pytest
 
+from privee.audit import subject_from_arrays
+from privee.audit.subject import Sample
 from privee.bench import SIZES, Bench, Plan, load_board, make_board, save_board
 from privee.bench import cases as bench_cases
 from privee.bench.cells import CellFolder, cells_of
+from privee.bench.guesses import RememberedGuesses
 from privee.bench.running import TimeIsUpError
 from privee.errors import PriveeError, SettingError
 from privee.vfl.training import TrainingSettings
+from tests._support.own_models import columns, numpy_model
 
 SIZE = dataclasses.replace(
     SIZES["quick"],
@@ -205,6 +209,27 @@ def test_a_damaged_cell_is_named(measured, tmp_path):
     file.write_text(file.read_text().replace('"seed": 0', '"seed": 1'))
     with pytest.raises(PriveeError, match="is damaged; remove it"):
         folder.get(cell)
+
+
+def test_guesses_are_worked_out_once_for_the_same_records(monkeypatch):
+    """Also behind another model; not for other records, another seed, or column by column."""
+    counted = []
+    usual = Sample.guesses
+    monkeypatch.setattr(
+        Sample, "guesses", lambda self, seed, **more: (counted.append(seed), usual(self, seed, **more))[1]
+    )
+    guesses = RememberedGuesses()
+    active, passive = columns(60)
+    one, other = (
+        subject_from_arrays(model, active, passive) for model in (numpy_model, lambda a, p: numpy_model(a, p)[:, ::-1])
+    )
+    first = guesses(one.sample(0, 10, 20), 0)
+    assert guesses(other.sample(0, 10, 20), 0) is first
+    assert len(counted) == 1
+    for sample, seed in ((one.sample(1, 10, 20), 0), (one.sample(0, 10, 20), 1), (one.sample(0, 10, 21), 0)):
+        guesses(sample, seed)
+    assert len(counted) == 4
+    assert set(guesses(one.sample(0, 10, 20), 0, by_column=True)) > set(first)
 
 
 @pytest.mark.parametrize("given", [{"minutes": 0.0}, {"minutes": float("nan")}, {"jobs": 0}])

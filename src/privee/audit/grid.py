@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -167,6 +167,10 @@ def run_grid(
     )
 
 
+Guessed = Callable[..., Mapping[str, Tensor]]
+"""`Sample.guesses`, or one that remembers."""
+
+
 class Study(NamedTuple):
     """Records under attack, with what can be guessed about them.
 
@@ -187,21 +191,21 @@ class Study(NamedTuple):
         return not self.by_column and not self.asking
 
 
-def studies_of(subjects: Sequence[Subject], grid: Grid) -> Iterator[Study]:
+def studies_of(subjects: Sequence[Subject], grid: Grid, guessed: Guessed = Sample.guesses) -> Iterator[Study]:
     """Of every subject some records for each seed, and many records once: their number makes intervals narrow."""
     alone = tuple(spec for spec in grid.attacks if make_attack(spec).by_column)
     others = tuple(spec for spec in grid.attacks if spec not in alone and spec not in grid.asking)
     for subject in subjects:
         for seed in grid.seeds:
             sample = grid.sample(subject, seed, by_column=False)
-            yield Study(subject.name, seed, False, sample, sample.guesses(seed), others)
+            yield Study(subject.name, seed, False, sample, guessed(sample, seed), others)
         first = grid.seeds[0]
         many = grid.sample(subject, first, by_column=bool(alone))
-        guesses = many.guesses(first, by_column=True) if alone else {}
+        guesses = guessed(many, first, by_column=True) if alone else {}
         yield Study(subject.name, first, True, many, guesses, alone)
         if grid.asking:
             asked = grid.sample(subject, first, asking=True)
-            yield Study(subject.name, first, False, asked, asked.guesses(first), grid.asking, asking=True)
+            yield Study(subject.name, first, False, asked, guessed(asked, first), grid.asking, asking=True)
 
 
 def tasks_of(study: Study, grid: Grid, *, shown: bool) -> Iterator[Task]:

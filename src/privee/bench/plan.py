@@ -217,8 +217,9 @@ def registered_defenses(*, slow: bool) -> tuple[str, ...]:
 
 def labelled_specs(cls: type[Defense], n_classes: int) -> dict[str, str]:
     """A defense's own specs, then one for each epsilon that is compared; with what each is called in tables."""
-    own = cls.benched or cls.audited or ((cls.example or cls.name),)
-    return {make_defense(spec).spec: make_defense(spec).spec for spec in own} | dict(_at_epsilons(cls, n_classes))
+    compared = dict(_at_epsilons(cls, n_classes))
+    own = cls.benched or cls.audited or (() if compared else ((cls.example or cls.name),))
+    return {make_defense(spec).spec: make_defense(spec).spec for spec in own} | compared
 
 
 def _at_epsilons(cls: type[Defense], n_classes: int) -> Iterator[tuple[str, str]]:

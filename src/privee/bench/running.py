@@ -19,6 +19,7 @@ from privee.audit.results import Finding
 from privee.audit.task import Task
 from privee.bench.cases import Case, subject_of, train_case
 from privee.bench.cells import Cell, CellFolder, cells_of, plain_finding
+from privee.bench.guesses import RememberedGuesses
 from privee.bench.parts import Part, source_mark
 from privee.bench.plan import Batch, Plan
 from privee.bench.worth import Asked, varies, worth_of
@@ -67,6 +68,7 @@ class Bench:
     data_dir: Path | None = None
     minutes: float | None = None
     progress: NamedProgress = lambda done, of, what: None
+    _guesses: RememberedGuesses = dataclasses.field(default_factory=RememberedGuesses)
     _held: dict[Case, Subject] = dataclasses.field(default_factory=dict)
     _done: int = 0
     _wanted: int = 0
@@ -142,7 +144,7 @@ class Bench:
         specs = tuple(cell.defense for cell in missing)
         asks = specs if part.queries == 1 else self._that_vary(subject, specs, batch.seed)
         grid = self.plan.grid(part, asks or specs[:1], batch.seed)
-        studies = list(studies_of([subject], grid)) if asks else []
+        studies = list(studies_of([subject], grid, self._guesses)) if asks else []
         tasks = [_marked(task) for study in studies for task in tasks_of(study, grid, shown=False)]
         found = self._found(batch.case, tasks, len(missing), what)
         for cell in missing:
