@@ -174,9 +174,9 @@ def _made(board: Board) -> str:
     about, size, done = board.about, board.about["size"], board.about["done"]
     attacks = "; ".join(f"{part}: {', '.join(f'`{name}`' for name in some)}" for part, some in about["attacks"].items())
     return (
-        f"## How it was made\n\n`{about['command']}`, privee {about['privee']}, {about['date']}, "
-        f"{about['machine']['cores']} cores ({about['machine']['system']}); the last run took {done['seconds']:,g} s "
-        f"beside what was kept. Size {size['name']}: {size['seeds']} seed{'s' * (size['seeds'] > 1)}, "
+        f"## How it was made\n\n`{about['command']}`, then `privee bench page`; privee {about['privee']}, "
+        f"{about['date']}, {about['machine']['cores']} cores ({about['machine']['system']}); the last run took "
+        f"{done['seconds']:,g} s beside what was kept. Size {size['name']}: {size['seeds']} seed{'s' * (size['seeds'] > 1)}, "
         f"{size['records']} records and {size['auxiliary_rows']} rows that the attacker knows (chosen columns: "
         f"{ASKED_RECORDS} records at most; codes: as an audit has it), what is kept on {size['worth_rows']} records. "
         f"Attacks, by part: {attacks}."

@@ -54,7 +54,12 @@ def sees_embeddings(spec: str) -> bool:
 
 
 def _strong(attack: Attack) -> bool:
-    return _honest(attack) and attack.quick
+    """Tried first; strong ones that take long come with the others."""
+    return _honest(attack) and attack.quick and not attack.slow
+
+
+def _other(attack: Attack) -> bool:
+    return _honest(attack) and not _strong(attack) and attack.needs.queries == ONCE
 
 
 def questions_of(attack: Attack) -> int:
@@ -65,10 +70,10 @@ def questions_of(attack: Attack) -> int:
 PARTS = (
     Part("once", lambda a: _strong(a) and a.needs.queries == ONCE),
     Part("chosen", lambda a: 0 < questions_of(a) <= FIVE),
-    Part("ten", lambda a: _honest(a) and (a.quick or a.needs.queries > ONCE), queries=TEN),
+    Part("ten", lambda a: _strong(a) or (_honest(a) and a.needs.queries > ONCE), queries=TEN),
     Part(SENT, _sees_sent, sent=True),
-    Part("once-others", lambda a: _honest(a) and not a.quick and a.needs.queries == ONCE),
-    Part("ten-others", lambda a: _honest(a) and not a.quick and a.needs.queries == ONCE, queries=TEN),
+    Part("once-others", _other),
+    Part("ten-others", _other, queries=TEN),
     Part("once-naive", lambda a: _strong(a) and a.needs.queries == ONCE, attackers=("naive",)),
 )
 """In the order in which they matter."""
