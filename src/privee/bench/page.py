@@ -176,8 +176,9 @@ def _made(board: Board) -> str:
     return (
         f"## How it was made\n\n`{about['command']}`, then `privee bench page`; privee {about['privee']}, "
         f"{about['date']}, {about['machine']['cores']} cores ({about['machine']['system']}); the last run took "
-        f"{done['seconds']:,g} s beside what was kept. Size {size['name']}: {size['seeds']} seed{'s' * (size['seeds'] > 1)}, "
-        f"{size['records']} records and {size['auxiliary_rows']} rows that the attacker knows (chosen columns: "
+        f"{done['seconds']:,g} s beside what was kept. Size {size['name']}: {size['seeds']} "
+        f"seed{'s' * (size['seeds'] > 1)}, {size['records']} records and {size['auxiliary_rows']} rows that the "
+        "attacker knows (chosen columns: "
         f"{ASKED_RECORDS} records at most; codes: as an audit has it), what is kept on {size['worth_rows']} records. "
         f"Attacks, by part: {attacks}."
     )

@@ -101,8 +101,10 @@ def _numbers(axes: Axes, points: Sequence[tuple[int, float, float]]) -> None:
     sizes = [(w + 2, h) for w, h in (text_size(str(k), LABEL_SIZE, bold=True) for k, *_ in points)]
     window = axes.get_window_extent()
     frame = Box(window.x0 + 1, window.y0 + 1, window.x1, window.y1)
-    boxes = place_labels(places, sizes, frame, marker=MARKER, furthest=FURTHEST) or place_labels(
-        places, sizes, frame, marker=MARKER, furthest=FURTHEST, lines_may_cross=True
+    height = float(axes.transData.transform((LEAST_MOVED, 1.0))[1])
+    guess = [Box(window.x0, height - 0.5, window.x1, height + 0.5)]
+    boxes = place_labels(places, sizes, frame, guess, marker=MARKER, furthest=FURTHEST) or place_labels(
+        places, sizes, frame, guess, marker=MARKER, furthest=FURTHEST, lines_may_cross=True
     )
     for (k, *_), place, box in zip(points, places, boxes or [], strict=False):  # more than fit stay bare
         middle = ((box.left + box.right) / 2, (box.bottom + box.top) / 2)
