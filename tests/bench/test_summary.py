@@ -139,7 +139,7 @@ def test_a_page_is_markdown(tmp_path):
 
 
 def test_a_board_that_is_not_there_is_said(tmp_path):
-    with pytest.raises(PriveeError, match="is missing"):
+    with pytest.raises(PriveeError, match="measure first"):
         load_board(tmp_path)
     save_board(board(row("none")), tmp_path / "leaderboard.json")
     assert load_board(tmp_path).rows[0].defense == "none"

@@ -28,7 +28,7 @@ def test_one_command_writes_page_picture_and_figures(good, kept, tmp_path):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("bench page -o nowhere", "leaderboard.json is missing"),
+        ("bench page -o nowhere", "there is no nowhere/leaderboard.json; measure first"),
         ("bench page -o kept --page page.html", "ends in .md"),
         ("bench --protections codes=8", "a protection is written seal:SPEC"),
         ("bench --protections seal:codes=1", "codes of a seal"),

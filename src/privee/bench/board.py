@@ -67,7 +67,9 @@ def save_board(board: Board, path: Path) -> Path:
 
 def load_board(path: Path) -> Board:
     """Read it back; refuses with one line what is no leaderboard."""
-    file = path / FILE if path.is_dir() else path
+    file = path if path.suffix == ".json" else path / FILE
+    if not file.exists():
+        raise PriveeError(f"there is no {file}; measure first, such as `privee bench --quick`")
     saved = read_json(file)
     try:
         rows = tuple(_row(record) for record in saved["rows"])
