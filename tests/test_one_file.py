@@ -51,6 +51,10 @@ for line in json.loads(sys.argv[1]):
 
 from privee.audit import Grid
 said["default audit"] = " ".join((*Grid().attacks, *Grid().defenses))
+
+from privee.bench import SIZES, Plan
+board = Plan(size=SIZES["quick"])
+said["leaderboard"] = " ".join((*board.attacks, *board.defenses_of(board.cases[0])))
 print(json.dumps(said))
 """
 """Runs several commands in one process: most of the time goes into importing torch."""
@@ -128,6 +132,7 @@ def test_a_defense_and_an_attack_are_in_an_audit(said):
     assert "none" in cards
     assert "label-again" not in cards  # it does not ask for that
     assert {"halves", "middle"} <= set(said["default audit"].split())
+    assert {"halves", "middle"} <= set(said["leaderboard"].split())
 
 
 def test_an_attack_is_listed(said):

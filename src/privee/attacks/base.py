@@ -67,6 +67,8 @@ class Attack(ABC):
     """The specs that an audit tries unless others are asked for, where records are queried often enough."""
     quick: ClassVar[bool] = False
     """Strong, and done in seconds: `recommend` tries it."""
+    slow: ClassVar[bool] = False
+    """Takes several seconds on a hundred records: the quick leaderboard leaves it out, and says so."""
     by_column: ClassVar[bool] = False
     """It learns each column by itself from examples, so an audit gives it many records and auxiliary rows, once."""
     adapts: ClassVar[str] = "undoes what is public of the defense"

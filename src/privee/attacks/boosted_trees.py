@@ -31,6 +31,7 @@ class BoostedTrees(ColumnAttack):
     name: ClassVar[str] = "boosted-trees"
     place: ClassVar[int] = 44
     summary: ClassVar[str] = "gradient boosting on simulated releases, column by column"
+    slow: ClassVar[bool] = True
     audited: ClassVar[tuple[str, ...]] = ("boosted-trees", "boosted-trees:own_columns=false")
 
     simulations: int = 4

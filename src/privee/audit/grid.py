@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -135,10 +135,10 @@ def run_grid(
     _check_names(subjects)
     first = grid.seeds[0]
     with one_thread():
-        studies = list(_studies(subjects, grid))
+        studies = list(studies_of(subjects, grid))
     pictured = {subject.name for subject in subjects if subject.image is not None} if grid.pictures else set()
-    tasks = [task for study in studies for task in _tasks(study, grid, shown=study.subject in pictured)]
-    found = _run(tasks, folder, jobs, engine, progress)
+    tasks = [task for study in studies for task in tasks_of(study, grid, shown=study.subject in pictured)]
+    found = run_kept(tasks, folder, jobs, engine, progress)
     many = {study.subject: study.sample for study in studies if study.by_column}
     few = {(study.subject, study.seed): study.sample for study in studies if study.whole}
     infos = tuple(
@@ -167,7 +167,11 @@ def run_grid(
     )
 
 
-class _Study(NamedTuple):
+Guessed = Callable[..., Mapping[str, Tensor]]
+"""`Sample.guesses`, or one that remembers."""
+
+
+class Study(NamedTuple):
     """Records under attack, with what can be guessed about them.
 
     By column: for attacks that learn each by itself; asking: for those that choose what they ask.
@@ -187,24 +191,25 @@ class _Study(NamedTuple):
         return not self.by_column and not self.asking
 
 
-def _studies(subjects: Sequence[Subject], grid: Grid) -> Iterator[_Study]:
+def studies_of(subjects: Sequence[Subject], grid: Grid, guessed: Guessed = Sample.guesses) -> Iterator[Study]:
     """Of every subject some records for each seed, and many records once: their number makes intervals narrow."""
     alone = tuple(spec for spec in grid.attacks if make_attack(spec).by_column)
     others = tuple(spec for spec in grid.attacks if spec not in alone and spec not in grid.asking)
     for subject in subjects:
         for seed in grid.seeds:
             sample = grid.sample(subject, seed, by_column=False)
-            yield _Study(subject.name, seed, False, sample, sample.guesses(seed), others)
+            yield Study(subject.name, seed, False, sample, guessed(sample, seed), others)
         first = grid.seeds[0]
         many = grid.sample(subject, first, by_column=bool(alone))
-        guesses = many.guesses(first, by_column=True) if alone else {}
-        yield _Study(subject.name, first, True, many, guesses, alone)
+        guesses = guessed(many, first, by_column=True) if alone else {}
+        yield Study(subject.name, first, True, many, guesses, alone)
         if grid.asking:
             asked = grid.sample(subject, first, asking=True)
-            yield _Study(subject.name, first, False, asked, asked.guesses(first), grid.asking, asking=True)
+            yield Study(subject.name, first, False, asked, guessed(asked, first), grid.asking, asking=True)
 
 
-def _tasks(study: _Study, grid: Grid, *, shown: bool) -> Iterator[Task]:
+def tasks_of(study: Study, grid: Grid, *, shown: bool) -> Iterator[Task]:
+    """Every attack of a study on every defense; `shown` keeps reconstructions for pictures."""
     fingerprint = study.sample.fingerprint()
     keep = shown and study.seed == grid.seeds[0] and not study.by_column
     bound = dataclasses.astuple(grid.bound)
@@ -236,7 +241,7 @@ def _tasks(study: _Study, grid: Grid, *, shown: bool) -> Iterator[Task]:
                 )
 
 
-def _run(
+def run_kept(
     tasks: Sequence[Task], folder: Path | None, jobs: int | None, engine: Engine, progress: Progress
 ) -> list[Finding]:
     """Findings in the order of the tasks; what the folder holds already is not run again."""

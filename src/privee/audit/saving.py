@@ -152,7 +152,7 @@ class FindingsFile:
             try:
                 record = json.loads(line)
                 key = record.pop("key")
-                self._found[key] = _finding(record)
+                self._found[key] = finding_of(record)
             except (json.JSONDecodeError, KeyError, TypeError, AttributeError):
                 raise PriveeError(f"{path}, line {number}, is damaged; remove the file to start again") from None
         if len(whole) < len(text):
@@ -167,7 +167,8 @@ class FindingsFile:
             self._file.close()
 
 
-def _finding(record: dict[str, Any]) -> Finding:
+def finding_of(record: dict[str, Any]) -> Finding:
+    """Back from `dataclasses.asdict`, also through JSON."""
     shown = tuple(tuple(row) for row in record.pop("shown"))
     columns = tuple(ColumnFinding.from_dict(column) for column in record.pop("columns", ()))
     people = record.pop("people", None)

@@ -11,6 +11,7 @@ from privee.cli import (
     attack,
     attacks,
     audit,
+    bench,
     budget,
     certs,
     data,
@@ -78,6 +79,7 @@ app.add_typer(paper.app, name="paper")
 app.command("attack")(attack.attack)
 app.command("attacks")(attacks.attacks)
 app.command("audit")(audit.audit)
+app.add_typer(bench.app, name="bench")
 app.command("report")(report.report)
 app.command("recommend")(recommend.recommend)
 _add_gateway()

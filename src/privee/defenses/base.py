@@ -66,6 +66,8 @@ class Defense(ABC):
     """Takes seconds for a release: tests and audits run it on a few rows, or leave it out unless asked."""
     audited: ClassVar[tuple[str, ...]] = ()
     """The specs that an audit tries unless others are asked for."""
+    benched: ClassVar[tuple[str, ...]] = ()
+    """The specs that the leaderboard has; unless given, those of an audit, else the example, else the name."""
     advice: ClassVar[Advice] = Advice()
     """What `recommend` may do with it and say of it."""
 

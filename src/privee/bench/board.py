@@ -1,0 +1,83 @@
+"""The leaderboard as one JSON file: how it was measured, and all its rows."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from privee.atomic import read_json, write_json
+from privee.bench.cells import CellFolder
+from privee.bench.parts import PARTS
+from privee.bench.plan import Plan
+from privee.bench.rows import Left, Row, rows_of
+from privee.bench.running import Done
+from privee.errors import PriveeError
+from privee.version import __version__
+
+FILE = "leaderboard.json"
+ASKED = ("once", "ten", "chosen", "coordinator")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Board:
+    """All rows; `about` says how they were measured."""
+
+    about: Mapping[str, Any]
+    rows: tuple[Row, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return dataclasses.asdict(self)
+
+    @property
+    def usable(self) -> tuple[Row, ...]:
+        """Those of defenses that can be used on the model."""
+        return tuple(row for row in self.rows if not row.reason)
+
+
+def make_board(plan: Plan, folder: Path, done: Done, command: str) -> Board:
+    """What the folder holds of a plan."""
+    rows = tuple(rows_of(plan, CellFolder(folder)))
+    if not rows:
+        raise PriveeError(f"{folder} holds nothing that was measured with these settings")
+    tried = {part.name: list(plan.attacks_of(part)) for part in PARTS if plan.attacks_of(part)}
+    about = {
+        "command": command,
+        "privee": __version__,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "machine": {"cores": len(os.sched_getaffinity(0)), "system": f"{platform.system()} {platform.machine()}"},
+        "size": dataclasses.asdict(plan.size),
+        "attacks": tried,
+        "left_out": list(plan.left_out),
+        "done": dataclasses.asdict(done),
+    }
+    return Board(about=about, rows=rows)
+
+
+def save_board(board: Board, path: Path) -> Path:
+    """Write it, whole or not at all."""
+    write_json(path, board.as_dict())
+    return path
+
+
+def load_board(path: Path) -> Board:
+    """Read it back; refuses with one line what is no leaderboard."""
+    file = path if path.suffix == ".json" else path / FILE
+    if not file.exists():
+        raise PriveeError(f"there is no {file}; measure first, such as `privee bench --quick`")
+    saved = read_json(file)
+    try:
+        rows = tuple(_row(record) for record in saved["rows"])
+        return Board(about=dict(saved["about"]), rows=rows)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise PriveeError(f"{file} is no leaderboard that can be read") from None
+
+
+def _row(record: Mapping[str, Any]) -> Row:
+    asked = {name: None if record[name] is None else Left(**record[name]) for name in ASKED}
+    return Row(**{**record, **asked, "missing": tuple(record["missing"])})

@@ -1,0 +1,95 @@
+"""What was measured, one whole file per cell, under a name that its settings make.
+
+A cell is one part of a row with one seed. Another setting, version or source file makes another name, so nothing that
+was measured otherwise is ever taken for it; nor is it deleted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from privee.atomic import read_json, write_json
+from privee.attacks import attack as make_attack
+from privee.audit.results import Finding
+from privee.audit.saving import finding_of
+from privee.bench.parts import source_mark
+from privee.bench.plan import Batch, Plan
+from privee.defenses import defense as make_defense
+from privee.errors import PriveeError
+from privee.version import __version__
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One part of one row, with all that decides what comes out."""
+
+    defense: str
+    settings: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        """The same for the same settings."""
+        return hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode()).hexdigest()[:24]
+
+
+def cells_of(plan: Plan, batch: Batch) -> list[Cell]:
+    """One for each defense of the batch's model."""
+    shared = {"privee": __version__, "case": batch.case.settings(), "part": batch.what, "seed": batch.seed}
+    if batch.part is None:
+        shared |= {"rows": plan.size.worth_rows}
+    else:
+        grid = dataclasses.asdict(plan.grid(batch.part, ("none",), batch.seed))
+        marks = {spec: source_mark(type(make_attack(spec))) for spec in grid.pop("attacks")}
+        shared |= {"attacks": marks, "grid": {name: value for name, value in grid.items() if name != "defenses"}}
+    return [
+        Cell(spec, shared | {"defense": spec, "source": source_mark(type(make_defense(spec)))})
+        for spec in plan.defenses_of(batch.case, batch.part)
+    ]
+
+
+class CellFolder:
+    """Where cells are kept."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "cells"
+
+    def has(self, cell: Cell) -> bool:
+        """Whether it was measured."""
+        return self._file(cell.key).exists()
+
+    def get(self, cell: Cell) -> dict[str, Any] | None:
+        """What was measured, None if it was not yet."""
+        if not self.has(cell):
+            return None
+        kept = read_json(self._file(cell.key))
+        if not isinstance(kept, dict) or kept.get("settings") != json.loads(json.dumps(cell.settings)):
+            raise PriveeError(f"{self._file(cell.key)} is damaged; remove it, and it is measured again")
+        return kept
+
+    def add(self, cell: Cell, values: Mapping[str, Any]) -> None:
+        """Keep a cell; it is on disk when this returns, whole or not at all."""
+        write_json(self._file(cell.key), {"settings": cell.settings, **values})
+
+    def others(self, keys: Iterable[str]) -> int:
+        """How many cells lie here that none of these keys names: of other settings or versions."""
+        mine = set(keys)
+        return sum(file.stem not in mine for file in self._folder.glob("*.json"))
+
+    def _file(self, key: str) -> Path:
+        return self._folder / f"{key}.json"
+
+
+def plain_finding(finding: Finding) -> dict[str, Any]:
+    """Ready for JSON, without what the leaderboard does not use: questions about columns, and people."""
+    columns = tuple(dataclasses.replace(column, questions=()) for column in finding.columns)
+    return dataclasses.asdict(dataclasses.replace(finding, columns=columns, people=None, shown=(), column_mse=()))
+
+
+def findings_in(kept: Mapping[str, Any] | None) -> list[Finding]:
+    """The findings of a cell; none of one that was not measured."""
+    return [finding_of(dict(record)) for record in (kept or {}).get("findings", ())]

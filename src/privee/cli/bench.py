@@ -1,0 +1,165 @@
+"""`privee bench`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from privee.cli.names import (
+    ATTACK,
+    DATASET,
+    DEFENSE,
+    MODEL,
+    check_attack,
+    check_dataset,
+    check_defense,
+    check_model,
+    defense_names,
+)
+from privee.cli.output import InterruptedByUserError, folded, note, out, print_json, progress_bar
+
+if TYPE_CHECKING:
+    from privee.bench import Board
+    from privee.bench.running import Done
+    from privee.bench.summary import Spread
+
+app = typer.Typer(help="The leaderboard: every defense under every attack, in one table.", invoke_without_command=True)
+
+Many = list[str] | None
+Folder = Annotated[Path, typer.Option("--folder", "-o", help="Keeps models and everything that was measured.")]
+
+
+@app.callback()
+def bench(
+    context: typer.Context,
+    full: Annotated[
+        bool, typer.Option("--full/--quick", help="Hours, or ten minutes on two cores (two datasets, one seed).")
+    ] = False,
+    datasets: Annotated[Many, typer.Option(autocompletion=DATASET, help="Repeatable; those of the size else.")] = None,
+    models: Annotated[Many, typer.Option(autocompletion=MODEL, help="Repeatable; logistic and mlp by default.")] = None,
+    defenses: Annotated[
+        Many,
+        typer.Option("--defenses", "-d", autocompletion=DEFENSE, help="Spec, or a name for all its specs; repeatable."),
+    ] = None,
+    attacks: Annotated[
+        Many,
+        typer.Option("--attacks", "-a", autocompletion=ATTACK, help="Repeatable; every registered one by default."),
+    ] = None,
+    protections: Annotated[
+        Many, typer.Option(help="Of the model, such as seal:codes=8, repeatable; none for none. All by default.")
+    ] = None,
+    folder: Folder = Path("bench-results"),
+    jobs: Annotated[int | None, typer.Option(min=1, help="How many attacks at once; all cores by default.")] = None,
+    ray: Annotated[
+        bool, typer.Option("--ray", help="On the Ray cluster in RAY_ADDRESS; the folder is shared.")
+    ] = False,
+    minutes: Annotated[
+        float | None, typer.Option(help="Stop after so many, at the next thing done; the same command goes on.")
+    ] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder with dataset files.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Attack every defense with everything, on the same models, and rank what is left; what is measured is kept.
+
+    Example: `privee bench --quick`, then `privee bench page`
+
+    An interrupted one goes on where it stopped. What matters most comes first, so it can be stopped at any time.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    for name in datasets or ():
+        check_dataset(name)
+    for name in models or ():
+        check_model(name)
+    for spec in attacks or ():
+        check_attack(spec)
+    for spec in defenses or ():
+        if spec not in defense_names():
+            check_defense(spec)
+
+    from privee.bench import SIZES, Bench, Plan, make_board, save_board
+    from privee.bench.board import FILE
+    from privee.bench.plan import MODELS
+
+    plan = Plan(
+        size=SIZES["full" if full else "quick"],
+        datasets=tuple(datasets or ()),
+        models=tuple(models or MODELS),
+        defenses=tuple(defenses or ()),
+        attacks=tuple(attacks or ()),
+        protections=None if protections is None else tuple(text for text in protections if text != "none"),
+    )
+    try:
+        with progress_bar("leaderboard") as progress:
+            work = Bench(
+                plan=plan,
+                folder=folder,
+                jobs=jobs,
+                engine="ray" if ray else "local",
+                data_dir=data_dir,
+                minutes=minutes,
+                progress=progress,
+            )
+            done = work.run()
+    except KeyboardInterrupt:
+        raise InterruptedByUserError("interrupted; the same command goes on where it stopped") from None
+    board = make_board(plan, folder, done, f"privee bench {'--full' if full else '--quick'}")
+    save_board(board, folder / FILE)
+    _tell_rest(done)
+    if as_json:
+        print_json(board.as_dict())
+        return
+    print_board(board)
+    out.print(f"Kept in {folder / FILE}; as a page: privee bench page -o {folder}", markup=False)
+
+
+@app.command()
+def page(
+    folder: Folder = Path("bench-results"),
+    target: Annotated[
+        Path, typer.Option("--page", help="The page to write; its picture and JSON go beside it.")
+    ] = Path("leaderboard.md"),
+) -> None:
+    """Write the leaderboard as a page with a picture and its figures.
+
+    Example: `privee bench page --folder bench-results --page docs/leaderboard.md`
+    """
+    from privee.bench import load_board
+    from privee.bench.page import write_page
+
+    files = write_page(load_board(folder), target)
+    out.print(f"Written: {', '.join(map(str, files.values()))}", markup=False)
+
+
+def print_board(board: Board) -> None:
+    """All models together, one line per defense."""
+    from privee.bench.summary import lines_of
+
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("", overflow="fold")
+    for heading in ("once", "ten\ntimes", "5\nchosen", "worst\ncolumn", "moved", "ranking\nkept", "AUC\nlost"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for line in lines_of(board):
+        shares = (line.once, line.ten, line.chosen, line.column, line.l1_moved, line.ranking_kept, line.auc_lost)
+        table.add_row(folded(line.what, 24), *map(_median, shares))
+    out.print(table)
+    out.print(
+        "Medians over models. Once, ten times, 5 chosen: of the best guess's error, the share that the best attack is "
+        "left with when it asks once, ten times, or five times with own columns of its choice. Moved: mean L1."
+    )
+
+
+def _median(found: Spread | None) -> str:
+    return "-" if found is None else f"{found.median:.2f}"
+
+
+def _tell_rest(done: Done) -> None:
+    """What is not measured yet, and what lies there that was measured otherwise."""
+    if done.measured < done.planned:
+        note(f"{done.measured:,} of {done.planned:,} cells are measured; the same command goes on with the rest")
+    if done.others:
+        note(f"{done.others:,} cells in this folder are of other settings or versions and were not used")

@@ -1,0 +1,145 @@
+"""What a leaderboard says over all models, from rows made by hand."""
+
+import dataclasses
+
+import pytest
+
+from privee.bench.board import load_board, save_board
+from privee.bench.equal_epsilon import section
+from privee.bench.page import page, write_page
+from privee.bench.picture import LOOKS, NOTHING, ORDERED, PROVEN, SEALED, draw, look_of
+from privee.bench.rows import Row
+from privee.bench.summary import epsilon_of, lines_of
+from privee.errors import PriveeError
+from tests._support.made_boards import board, row
+
+
+def test_a_line_has_the_median_and_the_worst_of_its_models():
+    rows = [row("none", dataset=name, accuracy=0.9) for name in ("a", "b", "c")]
+    rows += [
+        row("rounding", dataset=name, once=once, chosen=chosen, moved=moved, accuracy=accuracy)
+        for name, once, chosen, moved, accuracy in (
+            ("a", 0.5, 0.1, 1.0, 0.8),
+            ("b", 0.7, 0.2, 3.0, 0.9),
+            ("c", 0.9, 0.3, 2.0, 0.5),
+        )
+    ]
+    line = next(line for line in lines_of(board(*rows)) if line.what == "rounding")
+    assert line.once == (0.7, 0.5)
+    assert line.chosen == line.least == (0.2, 0.1)
+    assert line.column == (0.1, 0.05)
+    assert line.l1_moved == (2.0, 3.0)
+    assert line.accuracy_lost == (pytest.approx(0.1), pytest.approx(0.4))
+    assert line.distances == (0.9, 0.9)
+    assert line.models == 3
+
+
+def test_lines_are_ordered_by_what_the_strongest_attacker_is_left_with():
+    """Not by what one honest question tells; and what is not measured yet comes last."""
+    rows = [
+        row("none", once=0.1, chosen=0.1),
+        row("label-only", once=0.99, chosen=0.2),
+        row("gaussian", once=0.6, chosen=0.6),
+    ]
+    rows.append(dataclasses.replace(row("rounding"), chosen=None, missing=("chosen",)))
+    lines = lines_of(board(*rows))
+    assert [line.what for line in lines] == ["gaussian", "label-only", "none", "rounding"]
+    assert [line.complete for line in lines] == [True, True, True, False]
+
+
+def test_the_page_says_who_moves_scores_less_at_the_same_epsilon_and_where_not():
+    rows = [row(f"ordered-dp:epsilon={e}", moved=m) for e, m in ((1, 0.2), (4, 0.1), (16, 0.3))]
+    rows += [
+        row(f"one-parameter:epsilon={e}", moved=m, same="any two vectors") for e, m in ((1, 0.5), (4, 0.4), (16, 0.25))
+    ]
+    rows += [row("op-epsilon:epsilon=4", moved=0.9, epsilon=None, same="")]
+    text = section(board(*rows))
+    assert "Against `one-parameter`, `ordered-dp` moves scores less in 2 of 3 comparisons." in text
+    assert "**Not** at epsilon 16 on digits, mlp (0.300 against 0.250)." in text
+    assert "Against `op-epsilon`, `ordered-dp` moves scores less in 1 of 1 comparisons: everywhere." in text
+    assert "`one-parameter` speaks of any two vectors; `op-epsilon` proves none, and was set to it" in text
+    assert "| 16 | digits | mlp | 0.300 | **0.250** |  |" in text
+
+
+def test_epsilons_are_compared_as_they_are_proven_and_not_as_they_are_set():
+    """A setting of 0.4 that proves 4 is compared with 4, one of 4 that proves 40 is not."""
+    rows = [row("ordered-dp:epsilon=4", moved=0.1), row("op-epsilon:epsilon=4", epsilon=40.0, moved=0.01)]
+    assert "No other defense" in section(board(*rows))
+    rows.append(row("op-epsilon:epsilon=0.4", epsilon=3.99, moved=0.7))
+    assert "| 4 | digits | mlp | **0.100** | 0.700 |" in section(board(*rows))
+
+
+def test_of_several_settings_with_one_epsilon_the_one_that_moves_least_stands_for_its_defense():
+    rows = [
+        row("ordered-dp:epsilon=4", moved=0.1),
+        *(row(f"a:k={k},epsilon=4", epsilon=4, moved=k) for k in (3, 0.2, 2)),
+    ]
+    assert "| 4 | digits | mlp | **0.100** | 0.200 |" in section(board(*rows))
+
+
+def test_equal_epsilons_need_somebody_to_compare_with():
+    assert "No other defense" in section(board(row("ordered-dp:epsilon=4"), row("gaussian:epsilon=5")))
+
+
+@pytest.mark.parametrize(
+    ("spec", "epsilon"), [("a:epsilon=4", 4.0), ("a", None), ("a:epsilon=4,b=1", None), ("a:b", None)]
+)
+def test_only_an_epsilon_alone_is_compared(spec, epsilon):
+    assert epsilon_of(spec) == epsilon
+
+
+def test_the_page_is_made_of_the_file_alone(tmp_path):
+    """Saved, loaded and written again, it is the same to the last letter."""
+    made = board(
+        row("none"),
+        row("ordered-dp:epsilon=4"),
+        Row(dataset="digits", model="mlp", protection="", defense="x", reason="why"),
+    )
+    files = write_page(made, tmp_path / "one.md")
+    assert load_board(files["json"]) == made
+    again = write_page(load_board(files["json"]), tmp_path / "again" / "one.md")
+    assert again["page"].read_text() == files["page"].read_text()
+    assert again["picture"].read_bytes() == files["picture"].read_bytes()
+    text = files["page"].read_text()
+    assert "Not possible here: `x`: why." in text
+    assert "2 of 10 planned cells are not measured yet" in text
+    assert "not tried: `boosted-trees`" in text
+    assert "(images/one.png)" in text
+
+
+def test_a_row_that_is_not_finished_is_marked():
+    text = page(board(dataclasses.replace(row("none"), missing=("ten",))), lines_of(board(row("none"))), "p")
+    assert "| `none` * |" in text
+
+
+def test_every_line_is_a_point_with_its_number_and_its_name():
+    rows = [row("none", moved=0.0), row("gaussian:epsilon=4", order_proven=False), row("rounding", order_proven=False)]
+    rows.append(row("none", protection="seal:codes=8", order_proven=None))
+    lines = lines_of(board(*rows))
+    assert {look_of(line).words for line in lines} == {look.words for look in LOOKS}
+    assert (SEALED, PROVEN, ORDERED, NOTHING) == LOOKS
+    figure = draw(lines)
+    words = [text.get_text() for text in figure.texts]
+    assert {line.what for line in lines} <= set(words)
+    for axes in figure.axes:
+        assert {"1", "2", "3", "4"} <= {text.get_text() for text in axes.texts}
+        assert sum(len(line.get_xdata()) == 1 for line in axes.lines) == 4
+
+
+@pytest.mark.parametrize("text", ["[]", '{"rows": 3, "about": {}}', '{"rows": [{"dataset": 1}], "about": {}}', "{"])
+def test_what_is_no_leaderboard_is_refused_in_one_line(tmp_path, text):
+    (tmp_path / "leaderboard.json").write_text(text)
+    with pytest.raises(PriveeError, match=r"^[^\n]+$"):
+        load_board(tmp_path)
+
+
+def test_a_page_is_markdown(tmp_path):
+    with pytest.raises(PriveeError, match=r"ends in \.md"):
+        write_page(board(row("none")), tmp_path / "page.html")
+
+
+def test_a_board_that_is_not_there_is_said(tmp_path):
+    with pytest.raises(PriveeError, match="measure first"):
+        load_board(tmp_path)
+    save_board(board(row("none")), tmp_path / "leaderboard.json")
+    assert load_board(tmp_path).rows[0].defense == "none"

@@ -1,0 +1,44 @@
+"""`privee bench`: its page, and bad input in one line."""
+
+import json
+
+import pytest
+
+from privee.bench.board import save_board
+from tests._support.made_boards import board, row
+
+
+@pytest.fixture
+def kept(tmp_path):
+    save_board(board(row("none"), row("ordered-dp:epsilon=4", moved=0.3)), tmp_path / "kept" / "leaderboard.json")
+    return tmp_path / "kept"
+
+
+def test_one_command_writes_page_picture_and_figures(good, kept, tmp_path):
+    out = good("bench", "page", "-o", "kept", "--page", "docs/leaderboard.md")
+    assert "leaderboard.md" in out
+    assert (tmp_path / "docs" / "images" / "leaderboard.png").read_bytes()[:4] == b"\x89PNG"
+    text = (tmp_path / "docs" / "leaderboard.md").read_text()
+    assert "| `ordered-dp:epsilon=4` |" in text
+    assert json.loads((tmp_path / "docs" / "leaderboard.json").read_text())["rows"][1]["worth"]["l1_moved"] == 0.3
+    good("bench", "page", "-o", "kept", "--page", "docs/leaderboard.md")  # over what was there
+    assert (tmp_path / "docs" / "leaderboard.md").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("bench page -o nowhere", "there is no nowhere/leaderboard.json; measure first"),
+        ("bench page -o kept --page page.html", "ends in .md"),
+        ("bench --protections codes=8", "a protection is written seal:SPEC"),
+        ("bench --protections seal:codes=1", "codes of a seal"),
+        ("bench --minutes 0", "minutes must be a number above 0"),
+        ("bench --jobs 0", "jobs"),
+        ("bench nope", "No such command"),
+    ],
+)
+def test_bad_input_gets_one_line(privee, kept, line, said):
+    code, out, err = privee(*line.split())
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
