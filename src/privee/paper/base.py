@@ -53,6 +53,10 @@ class Result(ABC):
         """The picture, where people would rather look than read."""
         return None
 
+    def table(self, outcome: Outcome, link: str) -> str | None:
+        """Its tables in Markdown, where rows as they stand would not be read; `link` leads to the JSON file."""
+        return None
+
     def settings(self, size: Size) -> dict[str, Any]:
         """What was chosen for this size."""
         return {}
@@ -97,7 +101,8 @@ def measure_result(result: Result, bench: Bench) -> Outcome:
             "privee": __version__,
             "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "seconds": round(time.perf_counter() - start, 1),
-            "command": f"privee paper run {result.name}{' --full' if bench.size == 'full' else ''}",
+            "command": f"privee paper run {result.name}{' --full' if bench.size == 'full' else ''}"
+            + ("" if bench.parts is None else f" --as-released '{bench.parts}'"),
             "settings": result.settings(bench.size),
             "machine": {
                 "cores": os.cpu_count(),

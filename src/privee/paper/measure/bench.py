@@ -97,6 +97,7 @@ class Bench:
         engine: "local" or "ray"; on a cluster the folder must be one that all machines share.
         data_dir: where datasets lie, if not downloaded.
         progress: called with (done, of, what).
+        parts: re-enact the released code with these parts on (names with commas); every combination if None.
     """
 
     size: Size
@@ -105,6 +106,7 @@ class Bench:
     engine: Engine = "local"
     data_dir: Path | None = None
     progress: NamedProgress = lambda done, of, what: None
+    parts: str | None = None
 
     def subjects(self, cases: Sequence[Case]) -> list[Subject]:
         """Trained models, those that are missing trained side by side."""

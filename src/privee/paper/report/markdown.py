@@ -109,7 +109,8 @@ def _section(result: Result, outcome: Outcome, folder: str, pictured: bool) -> s
     ]
     if pictured:
         parts.append(f"![{outcome.title}]({folder}/{outcome.name}.png)")
-    return "\n\n".join([*parts, tables(outcome, link), _made_by(outcome, link)])
+    shown = result.table(outcome, link)
+    return "\n\n".join([*parts, tables(outcome, link) if shown is None else shown, _made_by(outcome, link)])
 
 
 def _made_by(outcome: Outcome, link: str) -> str:

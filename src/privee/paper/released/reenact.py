@@ -1,0 +1,212 @@
+"""A scene played with every combination of its parts: one trained model for all combinations that do not retrain it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from privee.atomic import whole_file
+from privee.paper.released.columns import Columns
+from privee.paper.released.inversion import Seen, Steps, losses, starting
+from privee.paper.released.networks import Joint, Recipe, accuracy, all_logits, trained
+from privee.paper.released.parts import Chosen, subsets, written
+from privee.paper.released.releases import Array, released
+from privee.paper.released.scenes import BY_DEFENSE, Scene, figures
+from privee.randomness import seeded
+
+Tell = Callable[[int, int, str], None]
+HUNDRED = 100
+TRAINING: dict[str, dict[str, Any]] = {
+    "mnist": {"epochs": 60, "learning_rate": 5e-5},
+    "drive": {"epochs": 450, "learning_rate": 1e-4},
+    "adult": {"epochs": 100, "learning_rate": 1e-4},
+    "cifar10": {"epochs": 5, "learning_rate": 0.01, "optimizer": "sgd"},
+    "digits": {"epochs": 30, "learning_rate": 3e-3, "batch_size": 64},
+}
+"""The paper's; CIFAR-10 for 5 epochs with the rate of the paper's CIFAR-100 row, which two cores train in minutes."""
+GRNA = {"mnist": (50, 0.1), "drive": (100, 0.01), "adult": (100, 0.01), "cifar10": (10, 0.01), "digits": (50, 0.1)}
+GRNA_CIFAR100 = (100, 0.01)
+RECORDS = {"grna": 256, "gia": 128}
+COSTLY_RECORDS = 64
+"""For convolutional models, and for gradient inversion of many parties."""
+CIFAR = ("cifar10", "cifar100")
+ONCE = (*CIFAR, "drive")
+"""Trained once, half of the columns each; at other strengths the attacker holds fewer or more of them."""
+CIFAR_BATCH = 128
+TEN = 10
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """Something that is handed out: a defense of the tables with its rho, and the parts that touch it."""
+
+    defense: str
+    rho: float
+    parts: Chosen
+
+
+def kinds(scene: Scene) -> list[Kind]:
+    """Everything that the printed figures of a scene are compared with; a few usual ones if it has none."""
+    wanted = dict.fromkeys((f.defense, f.rho) for f in figures() if f.scene == scene) or dict.fromkeys(
+        [("none", 0.1), ("ope", 0.1), ("privee-u", 0.1)]
+    )
+    return [Kind(name, rho, parts) for name, rho in wanted for parts in subsets(BY_DEFENSE.get(name, ()))]
+
+
+def recipe_of(scene: Scene, parts: Chosen, seed: int = 0) -> Recipe:
+    """The model that a combination attacks."""
+    dataset = "cifar10" if scene.dataset in CIFAR else scene.dataset
+    training = TRAINING[dataset] | ({"epochs": 6} if "six-epochs" in parts else {})
+    return Recipe(
+        dataset=dataset,
+        known=50 if dataset in ONCE else scene.known,
+        parties=scene.parties,
+        double="double-softmax" in parts,
+        unscaled="unscaled-columns" in parts,
+        seed=seed,
+        **training,
+    )
+
+
+def steps_of(scene: Scene, train_rows: int) -> Steps:
+    """The paper's attack settings: GRNA averages its loss over all training rows, on CIFAR over a mini-batch."""
+    if scene.attack == "grna":
+        epochs, rate = GRNA_CIFAR100 if scene.dataset == "cifar100" else GRNA[scene.dataset]
+        averaged = CIFAR_BATCH if scene.dataset in CIFAR else train_rows
+        return Steps(at=(epochs,), learning_rate=rate, normal_start=True, averaged_over=averaged)
+    if scene.dataset in CIFAR:
+        return Steps(at=(TEN, 100), learning_rate=1e-3, normal_start=False)
+    return Steps(at=(500,), learning_rate=0.1, normal_start=False)
+
+
+def play(
+    scene: Scene, *, seed: int, folder: Path, data_dir: Path | None, tell: Tell, only: Chosen | None = None
+) -> dict[str, Any]:
+    """The loss that the attack ends with, by combination and defense; from the folder if it was played before.
+
+    Args:
+        scene: what is played.
+        seed: of the trained model, of the records and of the draws.
+        folder: keeps models and findings.
+        data_dir: where datasets lie.
+        tell: called with (done, of, what).
+        only: play this one combination (its parts that the scene has) in place of all of them.
+    """
+    wanted = scene.combinations if only is None else [frozenset(only & set(scene.parts))]
+    wanted = [parts for parts in wanted if "ten-iterations" not in parts]  # the same run, looked at earlier
+    file = folder / "findings" / f"{_name(scene)}-{seed}.json"
+    held: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {"found": {}, "accuracy": {}}
+    missing = [parts for parts in wanted if written(parts) not in held["accuracy"]]
+    missing.sort(key=lambda parts: recipe_of(scene, parts).key)
+    start = time.perf_counter()
+    for done, parts in enumerate(missing):
+        tell(done, len(missing), f"{_name(scene)}: {written(parts)}")
+        found, accuracies = _played(scene, parts, seed, folder, data_dir, tell)
+        for name, by_defense in found.items():
+            held["found"].setdefault(name, {}).update(by_defense)
+        held["accuracy"][written(parts)] = accuracies
+        held["seconds"] = round(held.get("seconds", 0.0) + time.perf_counter() - start, 1)
+        start = time.perf_counter()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(file, force=True) as partial:
+            partial.write_text(json.dumps(held, indent=1) + "\n")
+    return held
+
+
+def _name(scene: Scene) -> str:
+    return f"{scene.attack}-{scene.dataset}-{scene.known}-{scene.parties}"
+
+
+_LAST: dict[str, Any] = {}
+"""The model and rows used last: combinations of one scene mostly share them."""
+
+
+def _model(recipe: Recipe, folder: Path, data_dir: Path | None, tell: Tell) -> tuple[Joint, Columns, dict[str, float]]:
+    if _LAST.get("recipe") != recipe:
+        columns = recipe.columns(data_dir)
+        joint = trained(recipe, columns, folder / "models", lambda done, of: tell(done, of, f"training {recipe.key}"))
+        shares = {
+            "train": accuracy(joint, columns.train, columns.train_labels),
+            "test": accuracy(joint, columns.test, columns.test_labels),
+        }
+        _LAST.update(recipe=recipe, made=(joint, columns, shares))
+    made: tuple[Joint, Columns, dict[str, float]] = _LAST["made"]
+    return made
+
+
+def _played(
+    scene: Scene, parts: Chosen, seed: int, folder: Path, data_dir: Path | None, tell: Tell
+) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
+    joint, columns, shares = _model(recipe_of(scene, parts, seed), folder, data_dir, tell)
+    costly = scene.dataset in CIFAR or (scene.parties > 2 and scene.attack == "gia")
+    order = np.argsort(seeded(seed, "attacked rows").words(len(columns.train)), kind="stable")
+    rows = columns.train[torch.from_numpy(order[: COSTLY_RECORDS if costly else RECORDS[scene.attack]].copy())]
+    width = rows.shape[1]
+    known = round(width * scene.known / 100) if scene.dataset in ONCE else columns.widths[0]
+    values = _handed(all_logits(joint, rows), parts).numpy()
+    some, steps = kinds(scene), steps_of(scene, len(columns.train))
+    releases = torch.from_numpy(np.stack([_release(values, kind, parts, seed) for kind in some])).float()
+    if "scrambled" in parts:
+        releases = releases.roll(1, dims=1)
+    start = starting(len(rows), width - known, steps, seed).repeat(len(some), 1)
+    own = rows[:, :known].repeat(len(some), 1)
+    left = losses(joint.given(own), _seen(parts), start, releases.flatten(0, 1), steps)
+    by_kind = left.reshape(len(steps.at), len(some), len(rows)).mean(dim=2)
+    found: dict[str, dict[str, float]] = {}
+    for at, of_kinds in zip(steps.at, by_kind.tolist(), strict=True):
+        stopped = {"ten-iterations"} if len(steps.at) > 1 and at == TEN else set()
+        for kind, loss in zip(some, of_kinds, strict=True):
+            name = written(parts | kind.parts | stopped)
+            found.setdefault(name, {})[label(kind.defense, kind.rho)] = loss
+    return found, shares
+
+
+def label(defense: str, rho: float) -> str:
+    """A defense and its rho in one word."""
+    return f"{defense}@{rho:g}" if defense == "privee-u" else defense
+
+
+def _release(values: Array, kind: Kind, parts: Chosen, seed: int) -> Array:
+    return released(values, kind.defense, kind.parts | parts, rho=kind.rho, seed=seed)
+
+
+def _handed(logits: Tensor, parts: Chosen) -> Tensor:
+    """What the coordinator gives to the defense."""
+    if "logits-as-confidences" in parts:
+        return logits
+    return _padded(torch.softmax(logits, dim=1), parts)
+
+
+def _padded(scores: Tensor, parts: Chosen) -> Tensor:
+    """A model of 100 outputs trained on ten classes: the other 90 are never right, so their scores are taken as 0."""
+    more = HUNDRED - scores.shape[1] if "hundred-outputs" in parts else 0
+    return torch.nn.functional.pad(scores, (0, more)) if more else scores
+
+
+def _seen(parts: Chosen) -> Seen:
+    """What the attack matches with the release."""
+    if parts & {"logits-as-confidences", "logits-matched"}:
+        return lambda logits: logits
+    if "softmax-again" in parts:
+        return lambda logits: torch.softmax(torch.softmax(logits, dim=1), dim=1)
+    return lambda logits: _padded(torch.softmax(logits, dim=1), parts)
+
+
+def scenes() -> Sequence[Scene]:
+    """Those that figures are printed of, cheap ones first."""
+    return sorted(
+        dict.fromkeys(f.scene for f in figures()),
+        key=lambda scene: (scene.dataset in CIFAR, scene.parties > 2, scene.dataset == "drive"),
+    )
+
+
+Played = Mapping[Scene, Sequence[Mapping[str, Any]]]
+"""What was found in each scene, one record for each trained model."""

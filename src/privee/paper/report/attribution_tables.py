@@ -1,0 +1,105 @@
+"""The attribution as Markdown: parts, counts by table, and every printed figure with what was tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from privee.paper.measure.agreement import CLOSE
+from privee.paper.outcomes import number
+from privee.paper.released.attribution import Attributed, best_single, count_met, met_by_chance, single
+from privee.paper.released.parts import PARTS, Chosen, written
+from privee.paper.report.markdown_tables import link_to, markdown
+
+EVERYTHING: Chosen = frozenset(PARTS)
+
+
+def attribution_tables(found: Sequence[Attributed], link: str) -> str:
+    """All of it; `link` is where the JSON file lies, seen from the page."""
+    parts = markdown(
+        ("part", "where it acts", "what it does"),
+        [[f"`{part.name}`", part.stage, part.says] for part in PARTS.values()],
+        3,
+    )
+    if not found:
+        return parts
+    return "\n\n".join(
+        [
+            parts,
+            _by(found, "table", lambda one: one.figure.table),
+            _by(found, "defense", lambda one: one.figure.defense),
+            _how_to_read(found),
+            _rows(found, link),
+        ]
+    )
+
+
+def _by(found: Sequence[Attributed], head: str, name: Callable[[Attributed], str]) -> str:
+    groups: dict[str, list[Attributed]] = {"all": list(found)}
+    for one in found:
+        groups.setdefault(name(one), []).append(one)
+    body = [[group, *_counts(some)] for group, some in groups.items()]
+    columns = (
+        head,
+        "figures",
+        "as published",
+        "all parts on",
+        "best single combination",
+        "any combination",
+        "by chance",
+    )
+    return markdown(columns, body, 1)
+
+
+def _counts(some: Sequence[Attributed]) -> list[str]:
+    parts, most = best_single(some)
+    return [
+        str(len(some)),
+        str(single(some, frozenset())),
+        str(single(some, EVERYTHING)),
+        f"{most} ({written(parts)})",
+        str(count_met(some)),
+        f"{met_by_chance(some):.1f}",
+    ]
+
+
+def _how_to_read(found: Sequence[Attributed]) -> str:
+    tried = sum(len(one.tried) for one in found)
+    return (
+        f"A figure is met if ours lies within {CLOSE:.0%} of it. Each figure is compared with the combinations of those "
+        f"parts alone that can touch it, {tried / len(found):.1f} on average; no part has a setting that was fitted to "
+        "a printed number. *By chance* is the mean count after shuffling the printed values among figures of the same "
+        "attack and defense; these are of one size, so a high number there says that the size of the figures is "
+        "explained and the differences between datasets and strengths are not. The single combinations involve one "
+        "choice for all rows, or none."
+    )
+
+
+def _rows(found: Sequence[Attributed], link: str) -> str:
+    head = (
+        "table",
+        "where",
+        "defense",
+        "printed",
+        "met by (fewest parts first)",
+        "nearest",
+        "all that was tried",
+        "rows",
+    )
+    return markdown(head, [_line(k, one, link) for k, one in enumerate(found)], 8)
+
+
+def _line(k: int, one: Attributed, link: str) -> list[str]:
+    figure, scene = one.figure, one.figure.scene
+    where = f"{scene.dataset}, {scene.known} % known" + (f", {scene.parties} parties" if scene.parties > 2 else "")
+    rho = f", rho {figure.rho:g}" if figure.table.endswith("rho") and figure.defense != "none" else ""
+    nearest = "-" if one.nearest is None else f"{number(one.tried[one.nearest])} ({written(one.nearest)})"
+    return [
+        figure.table,
+        where,
+        f"{figure.defense}{rho}",
+        f"{figure.printed:.4g}",
+        written(one.met[0]) if one.met else "**none**",
+        nearest,
+        "; ".join(f"{written(parts)}: {number(value)}" for parts, value in one.tried.items()),
+        link_to([k], link),
+    ]

@@ -1,0 +1,123 @@
+"""The pipeline profile `as_released`: every printed attack figure beside every combination of parts that touch it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from privee.paper.base import Result, register
+from privee.paper.measure.agreement import CLOSE
+from privee.paper.measure.bench import Bench
+from privee.paper.outcomes import Account, Outcome, Row, Size, Value, mean_interval
+from privee.paper.released import attribution, reenact
+from privee.paper.released.parts import PARTS, Chosen, chosen, written
+from privee.paper.released.scenes import Figure, Scene, figures
+from privee.paper.report.attribution_tables import attribution_tables
+
+QUICK_SCENES = (Scene(dataset="digits", attack="grna"), Scene(dataset="digits", attack="gia"))
+MODELS = 1
+"""Trained models for each recipe."""
+
+
+@register
+class AsReleased(Result):
+    """What the released code does, re-enacted part by part."""
+
+    name: ClassVar[str] = "as-released"
+    place: ClassVar[int] = 13
+    title: ClassVar[str] = "The released code re-enacted: which parts bring printed figures within 15 %"
+    source: ClassVar[str] = "all nine tables of attacks"
+    band: ClassVar[str] = "mean over records; with its 95 % interval over trained models where there are several"
+
+    def settings(self, size: Size) -> dict[str, Any]:
+        return {
+            "parts": {name: f"{part.stage}: {part.says}" for name, part in PARTS.items()},
+            "training": reenact.TRAINING,
+            "records": reenact.RECORDS | {"convolutional, or GIA on many parties": reenact.COSTLY_RECORDS},
+            "trained_once_in_halves": reenact.ONCE,
+            "models": MODELS,
+        }
+
+    def rows(self, bench: Bench) -> list[Row]:
+        scenes = reenact.scenes() if bench.size == "full" else QUICK_SCENES
+        only = None if bench.parts is None else chosen(bench.parts)
+        played = {scene: _played(scene, bench, only) for scene in scenes}
+        if bench.size == "full":
+            return [_row(figure, played[figure.scene], only) for figure in figures()]
+        return [_row(figure, played[figure.scene], only) for scene in scenes for figure in _unprinted(scene)]
+
+    def account(self, rows: Sequence[Row]) -> Account:
+        found = attributed(rows)
+        if not found:
+            return Account(agrees=None, printed="nothing", measured=f"{len(rows)} rows")
+        met, chance = attribution.count_met(found), attribution.met_by_chance(found)
+        plain, every = (attribution.single(found, parts) for parts in (frozenset[str](), frozenset(PARTS)))
+        return Account(
+            agrees=met == len(found),
+            printed=f"{len(found)} figures of attacks",
+            measured=(
+                f"within {CLOSE:.0%} of some combination of parts: {met}; as published: {plain}; all parts on: {every}; "
+                f"with printed values shuffled among rows of a kind, {chance:.0f} would be met by some combination"
+            ),
+            reason="" if met == len(found) else "What is left is listed row by row with all that was tried.",
+        )
+
+    def table(self, outcome: Outcome, link: str) -> str:
+        return attribution_tables(attributed(outcome.rows), link)
+
+
+def attributed(rows: Sequence[Row]) -> list[attribution.Attributed]:
+    """Printed figures with what was tried, from rows as they are kept."""
+    known = {_key(_where(figure)): figure for figure in figures()}
+    return [
+        attribution.attribute(figure, {_parts(name): value for name, value in row.measured.items()})
+        for row in rows
+        if row.printed and (figure := known.get(_key(row.where))) is not None
+    ]
+
+
+def _played(scene: Scene, bench: Bench, only: Chosen | None) -> list[dict[str, Any]]:
+    return [
+        reenact.play(
+            scene,
+            seed=seed,
+            folder=bench.folder / "released",
+            data_dir=bench.data_dir,
+            tell=bench.progress,
+            only=only,
+        )
+        for seed in range(MODELS)
+    ]
+
+
+def _row(figure: Figure, found: Sequence[dict[str, Any]], only: Chosen | None) -> Row:
+    """Every combination that was tried; where one was asked for, that one."""
+    wanted = figure.combinations if only is None else [attribution.touching(figure, only)]
+    defense = reenact.label(figure.defense, figure.rho)
+    measured: dict[str, Value] = {}
+    for parts in wanted:
+        values = [one["found"][written(parts)][defense] for one in found if written(parts) in one["found"]]
+        if values:
+            measured[written(parts)] = mean_interval(values)
+    printed = {} if figure.printed <= 0 else {"confidence_residual": Value(value=figure.printed)}
+    return Row(where=_where(figure), measured=measured, printed=printed)
+
+
+def _unprinted(scene: Scene) -> list[Figure]:
+    """Rows of a scene that the paper does not have."""
+    every = dict.fromkeys((kind.defense, kind.rho) for kind in reenact.kinds(scene))
+    return [Figure(table="none", scene=scene, defense=name, printed=0.0, rho=rho) for name, rho in every]
+
+
+def _where(figure: Figure) -> dict[str, Any]:
+    scene = dataclasses.asdict(figure.scene)
+    return {"table": figure.table, **scene, "defense": figure.defense, "rho": figure.rho}
+
+
+def _key(where: Any) -> tuple[Any, ...]:
+    return tuple(where.items())
+
+
+def _parts(name: str) -> Chosen:
+    return frozenset(part for part in name.split(" + ") if part in PARTS)
