@@ -39,7 +39,7 @@ def asked(defense, queries, what):
 
 
 @pytest.mark.parametrize("defense", DEFENSES, ids=lambda d: d.spec)
-@pytest.mark.parametrize("queries", (1, 3, 40))
+@pytest.mark.parametrize("queries", [1, 3, 40])
 def test_the_mean_errs_by_its_law(defense, queries):
     releases = asked(defense, queries, "mean")
     errors = np.array([sample_mean_estimate(some, defense) for some in releases[:200]]) - SCORES
@@ -79,7 +79,7 @@ def test_the_law_of_the_mean_meets_the_normal_one_where_it_takes_over():
 
 
 @pytest.mark.parametrize("defense", DEFENSES, ids=lambda d: d.spec)
-@pytest.mark.parametrize("queries", (1, 5, 50))
+@pytest.mark.parametrize("queries", [1, 5, 50])
 def test_the_whole_vector_is_found_by_its_law(defense, queries):
     kappa = rate(SCORES, defense)
     releases = asked(defense, queries, "vector").min(axis=1)

@@ -49,7 +49,7 @@ def sample_mean_hit_probability(kappa: Any, *, tolerance: float, queries: int) -
         raise SettingError("tolerance must be above 0, and queries at least 1")
     reach = np.minimum(np.asarray(kappa, dtype=np.float64) * tolerance, 1.0)  # of the half width that one draw has
     if queries > EXACT_UP_TO:
-        return np.vectorize(math.erf, otypes=[np.float64])(reach * math.sqrt(1.5 * queries))
+        return np.asarray(np.vectorize(math.erf, otypes=[np.float64])(reach * math.sqrt(1.5 * queries)))
     return np.asarray(1.0 - 2.0 * _sum_below(queries * (1.0 - reach) / 2.0, queries))  # the lower tail: few terms
 
 

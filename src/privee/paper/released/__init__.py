@@ -1,1 +1,1 @@
-"""The pipeline profile `as_released`: what the paper's released code does, part by part, each to be switched on alone."""
+"""The pipeline profile `as_released`: what the released code does, part by part, each to be switched on alone."""

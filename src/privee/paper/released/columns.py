@@ -25,6 +25,9 @@ ADULT_RANGES = {
 """Smallest and largest value among Adult's training rows: what its columns were scaled by."""
 
 
+Rows = NDArray[np.float32]
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Columns:
     """A dataset laid out for a model of several parties.
@@ -47,29 +50,39 @@ class Columns:
 def lay_out(dataset: str, *, known: float, parties: int, unscaled: bool = False, data_dir: Path | None) -> Columns:
     """Contiguous columns, so that any number of parties works; CIFAR in vertical strips, which its network needs."""
     data = load_dataset(dataset, data_dir=data_dir)
-    labels = (torch.from_numpy(data.y_train), torch.from_numpy(data.y_test))
-    classes = len(data.class_names)
     if data.x_train.ndim == 4 and data.x_train.shape[1] > 1:
         channels, height, width = data.x_train.shape[1:]
         split = split_image((1, 1, width), parties=parties)
         widths = tuple(len(part.features) * channels * height for part in split.parts)
-        rows = tuple(torch.from_numpy(_strips(x)) for x in (data.x_train, data.x_test))
-        return Columns(*rows, *labels, widths, classes, (channels, height))
-    flat = tuple(x.reshape(len(x), -1) for x in (data.x_train, data.x_test))
+        return _made(data, _strips(data.x_train), _strips(data.x_test), widths, (channels, height))
+    train, test = (x.reshape(len(x), -1) for x in (data.x_train, data.x_test))
     groups = data.groups or None
     if unscaled:
-        flat, groups = tuple(_as_it_stands(x, data) for x in flat), None
-    split = split_columns(flat[0].shape[1], parties=parties, adversary_fraction=known, groups=groups)
-    rows = tuple(torch.from_numpy(np.ascontiguousarray(x)) for x in flat)
-    return Columns(*rows, *labels, tuple(len(part.features) for part in split.parts), classes)
+        train, test, groups = _as_it_stands(train, data), _as_it_stands(test, data), None
+    split = split_columns(train.shape[1], parties=parties, adversary_fraction=known, groups=groups)
+    return _made(data, train, test, tuple(len(part.features) for part in split.parts))
 
 
-def _strips(x: NDArray[np.float32]) -> NDArray[np.float32]:
+def _made(
+    data: Dataset, train: Rows, test: Rows, widths: tuple[int, ...], picture: tuple[int, int] | None = None
+) -> Columns:
+    return Columns(
+        train=torch.from_numpy(np.ascontiguousarray(train)),
+        test=torch.from_numpy(np.ascontiguousarray(test)),
+        train_labels=torch.from_numpy(data.y_train),
+        test_labels=torch.from_numpy(data.y_test),
+        widths=widths,
+        n_classes=len(data.class_names),
+        picture=picture,
+    )
+
+
+def _strips(x: Rows) -> Rows:
     """(n, C, H, W) to rows that run from left to right: the first share of a row is the left share of the picture."""
-    return np.ascontiguousarray(x.transpose(0, 3, 1, 2).reshape(len(x), -1))
+    return x.transpose(0, 3, 1, 2).reshape(len(x), -1)
 
 
-def _as_it_stands(x: NDArray[np.float32], data: Dataset) -> NDArray[np.float32]:
+def _as_it_stands(x: Rows, data: Dataset) -> Rows:
     """Original columns: numbers unscaled, categories by their place in the alphabet."""
     found = []
     for name, group in zip(data.column_names, data.groups, strict=True):

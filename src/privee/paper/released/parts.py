@@ -1,6 +1,7 @@
 """The parts of the profile: behaviours of the released code that its paper does not tell, one word for each.
 
-They were read in the code's public snapshot as behaviours; nothing of it is copied. A part has no dial: it is on or off.
+They were read in the code's public snapshot as behaviours; nothing of it is copied. A part has no dial, it is on or
+off.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from privee.atomic import whole_file
 from privee.paper.released.columns import Columns
 from privee.paper.released.inversion import Seen, Steps, losses, starting
 from privee.paper.released.networks import Joint, Recipe, accuracy, all_logits, trained
-from privee.paper.released.parts import Chosen, subsets, written
+from privee.paper.released.parts import PARTS, Chosen, subsets, written
 from privee.paper.released.releases import Array, released
 from privee.paper.released.scenes import BY_DEFENSE, Scene, figures
 from privee.randomness import seeded
@@ -76,6 +76,12 @@ def recipe_of(scene: Scene, parts: Chosen, seed: int = 0) -> Recipe:
     )
 
 
+def records_of(scene: Scene) -> int:
+    """How many records are attacked."""
+    costly = scene.dataset in CIFAR or (scene.parties > 2 and scene.attack == "gia")
+    return COSTLY_RECORDS if costly else RECORDS[scene.attack]
+
+
 def steps_of(scene: Scene, train_rows: int) -> Steps:
     """The paper's attack settings: GRNA averages its loss over all training rows, on CIFAR over a mini-batch."""
     if scene.attack == "grna":
@@ -129,26 +135,24 @@ _LAST: dict[str, Any] = {}
 """The model and rows used last: combinations of one scene mostly share them."""
 
 
-def _model(recipe: Recipe, folder: Path, data_dir: Path | None, tell: Tell) -> tuple[Joint, Columns, dict[str, float]]:
+def model_of(recipe: Recipe, folder: Path, data_dir: Path | None, tell: Tell) -> tuple[Joint, Columns]:
+    """The trained model of a recipe and its rows."""
     if _LAST.get("recipe") != recipe:
         columns = recipe.columns(data_dir)
         joint = trained(recipe, columns, folder / "models", lambda done, of: tell(done, of, f"training {recipe.key}"))
-        shares = {
-            "train": accuracy(joint, columns.train, columns.train_labels),
-            "test": accuracy(joint, columns.test, columns.test_labels),
-        }
-        _LAST.update(recipe=recipe, made=(joint, columns, shares))
-    made: tuple[Joint, Columns, dict[str, float]] = _LAST["made"]
+        _LAST.update(recipe=recipe, made=(joint, columns))
+    made: tuple[Joint, Columns] = _LAST["made"]
     return made
 
 
 def _played(
     scene: Scene, parts: Chosen, seed: int, folder: Path, data_dir: Path | None, tell: Tell
-) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
-    joint, columns, shares = _model(recipe_of(scene, parts, seed), folder, data_dir, tell)
-    costly = scene.dataset in CIFAR or (scene.parties > 2 and scene.attack == "gia")
+) -> tuple[dict[str, dict[str, float]], float]:
+    if scene.dataset == "cifar100" and scene.attack == "gia":  # the same model under the same attack
+        return _renamed(play(_as_cifar10(scene), seed=seed, folder=folder, data_dir=data_dir, tell=tell), parts)
+    joint, columns = model_of(recipe_of(scene, parts, seed), folder, data_dir, tell)
     order = np.argsort(seeded(seed, "attacked rows").words(len(columns.train)), kind="stable")
-    rows = columns.train[torch.from_numpy(order[: COSTLY_RECORDS if costly else RECORDS[scene.attack]].copy())]
+    rows = columns.train[torch.from_numpy(order[: records_of(scene)].copy())]
     width = rows.shape[1]
     known = round(width * scene.known / 100) if scene.dataset in ONCE else columns.widths[0]
     values = _handed(all_logits(joint, rows), parts).numpy()
@@ -166,7 +170,18 @@ def _played(
         for kind, loss in zip(some, of_kinds, strict=True):
             name = written(parts | kind.parts | stopped)
             found.setdefault(name, {})[label(kind.defense, kind.rho)] = loss
-    return found, shares
+    return found, accuracy(joint, columns.test, columns.test_labels)
+
+
+def _as_cifar10(scene: Scene) -> Scene:
+    return dataclasses.replace(scene, dataset="cifar10")
+
+
+def _renamed(held: Mapping[str, Any], parts: Chosen) -> tuple[dict[str, dict[str, float]], float]:
+    """What was found for CIFAR-10, with the part that puts it in CIFAR-100's place."""
+    names = {name: frozenset(part for part in name.split(" + ") if part in PARTS) for name in held["found"]}
+    found = {written(names[name] | parts): dict(values) for name, values in held["found"].items()}
+    return found, held["accuracy"][written(())]
 
 
 def label(defense: str, rho: float) -> str:

@@ -37,9 +37,15 @@ BY_MODEL: dict[tuple[str, bool, Attack], tuple[str, ...]] = {
     ("cifar10", False, "grna"): (),
     ("cifar10", False, "gia"): ("ten-iterations",),
     ("cifar100", False, "grna"): ("cifar10-for-cifar100", "hundred-outputs"),
-    ("cifar100", False, "gia"): ("cifar10-for-cifar100", "hundred-outputs", "ten-iterations"),
+    ("cifar100", False, "gia"): ("cifar10-for-cifar100", "ten-iterations"),
 }
 """Parts that touch a model or an attack: dataset, many parties or two, attack."""
+ALWAYS = {
+    ("cifar100", "grna"): frozenset({"cifar10-for-cifar100", "hundred-outputs"}),
+    ("cifar100", "gia"): frozenset({"cifar10-for-cifar100"}),
+}
+"""Not tried without these. The printed OPE of GRNA is that of 100 classes; GIA's PRIVEE is ten times what a residual of
+100 classes can be. The true CIFAR-100 is what the tables of the page measure."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -62,8 +68,9 @@ class Scene:
 
     @property
     def combinations(self) -> list[Chosen]:
-        """Every combination; of "CIFAR-100" those that load CIFAR-10, the others are the tables of this page."""
-        return [some for some in subsets(self.parts) if self.dataset != "cifar100" or "cifar10-for-cifar100" in some]
+        """Every combination that is tried."""
+        needed = ALWAYS.get((self.dataset, self.attack), frozenset())
+        return [some for some in subsets(self.parts) if some >= needed]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -65,7 +65,7 @@ def _counts(some: Sequence[Attributed]) -> list[str]:
 def _how_to_read(found: Sequence[Attributed]) -> str:
     tried = sum(len(one.tried) for one in found)
     return (
-        f"A figure is met if ours lies within {CLOSE:.0%} of it. Each figure is compared with the combinations of those "
+        f"A figure is met if ours lies within {CLOSE:.0%} of it. Each figure is compared with combinations of those "
         f"parts alone that can touch it, {tried / len(found):.1f} on average; no part has a setting that was fitted to "
         "a printed number. *By chance* is the mean count after shuffling the printed values among figures of the same "
         "attack and defense; these are of one size, so a high number there says that the size of the figures is "

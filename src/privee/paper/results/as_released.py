@@ -28,6 +28,7 @@ class AsReleased(Result):
     place: ClassVar[int] = 13
     title: ClassVar[str] = "The released code re-enacted: which parts bring printed figures within 15 %"
     source: ClassVar[str] = "all nine tables of attacks"
+    in_parts: ClassVar[bool] = True
     band: ClassVar[str] = "mean over records; with its 95 % interval over trained models where there are several"
 
     def settings(self, size: Size) -> dict[str, Any]:
@@ -57,13 +58,13 @@ class AsReleased(Result):
             agrees=met == len(found),
             printed=f"{len(found)} figures of attacks",
             measured=(
-                f"within {CLOSE:.0%} of some combination of parts: {met}; as published: {plain}; all parts on: {every}; "
-                f"with printed values shuffled among rows of a kind, {chance:.0f} would be met by some combination"
+                f"within {CLOSE:.0%} of some combination of parts: {met}; as published: {plain}; all parts on: "
+                f"{every}; with printed values shuffled among rows of a kind, some combination would meet {chance:.0f}"
             ),
             reason="" if met == len(found) else "What is left is listed row by row with all that was tried.",
         )
 
-    def table(self, outcome: Outcome, link: str) -> str:
+    def tables(self, outcome: Outcome, link: str) -> str:
         return attribution_tables(attributed(outcome.rows), link)
 
 
