@@ -92,7 +92,6 @@ class AttackResult(Result):
             (*entry.where.items(), ("defense", spec)): value
             for entry in self.entries("full")
             for spec, value in entry.defenses.items()
-            if value is not None
         }
         return [_beside(row, printed) for row in rows]
 
@@ -148,10 +147,12 @@ def _row(found: Audit, entry: AttackEntry, spec: str, attacker: str, printed: Va
     )
 
 
-def _beside(row: Row, printed: Mapping[tuple[Any, ...], Value]) -> Row:
-    """A row with the printed figure of its place and defense; those of adaptive attackers have none."""
+def _beside(row: Row, printed: Mapping[tuple[Any, ...], Value | None]) -> Row:
+    """A row with the printed figure of its place and defense, if they are known; adaptive attackers have none."""
     place = tuple((key, value) for key, value in row.where.items() if key != "attacker")
-    value = printed.get(place) if row.where["attacker"] == "naive" else None
+    if place not in printed:
+        return row
+    value = printed[place] if row.where["attacker"] == "naive" else None
     return dataclasses.replace(row, printed={} if value is None else {"confidence_residual": value})
 
 

@@ -15,33 +15,16 @@ from torch import Tensor
 
 from privee.atomic import whole_file
 from privee.paper.released.columns import Columns
-from privee.paper.released.inversion import Seen, Steps, losses, starting
+from privee.paper.released.inversion import Seen, losses, starting
 from privee.paper.released.networks import Joint, Recipe, accuracy, all_logits, trained
 from privee.paper.released.parts import PARTS, Chosen, subsets, written
+from privee.paper.released.recipes import CIFAR, ONCE, TEN, recipe_of, records_of, steps_of
 from privee.paper.released.releases import Array, released
 from privee.paper.released.scenes import BY_DEFENSE, Scene, figures
 from privee.randomness import seeded
 
 Tell = Callable[[int, int, str], None]
 HUNDRED = 100
-TRAINING: dict[str, dict[str, Any]] = {
-    "mnist": {"epochs": 60, "learning_rate": 5e-5},
-    "drive": {"epochs": 450, "learning_rate": 1e-4},
-    "adult": {"epochs": 100, "learning_rate": 1e-4},
-    "cifar10": {"epochs": 5, "learning_rate": 0.01, "optimizer": "sgd"},
-    "digits": {"epochs": 30, "learning_rate": 3e-3, "batch_size": 64},
-}
-"""The paper's; CIFAR-10 for 5 epochs with the rate of the paper's CIFAR-100 row, which two cores train in minutes."""
-GRNA = {"mnist": (50, 0.1), "drive": (100, 0.01), "adult": (100, 0.01), "cifar10": (10, 0.01), "digits": (50, 0.1)}
-GRNA_CIFAR100 = (100, 0.01)
-RECORDS = {"grna": 256, "gia": 128}
-COSTLY_RECORDS = 64
-"""For convolutional models, and for gradient inversion of many parties."""
-CIFAR = ("cifar10", "cifar100")
-ONCE = (*CIFAR, "drive")
-"""Trained once, half of the columns each; at other strengths the attacker holds fewer or more of them."""
-CIFAR_BATCH = 128
-TEN = 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,38 +42,6 @@ def kinds(scene: Scene) -> list[Kind]:
         [("none", 0.1), ("ope", 0.1), ("privee-u", 0.1)]
     )
     return [Kind(name, rho, parts) for name, rho in wanted for parts in subsets(BY_DEFENSE.get(name, ()))]
-
-
-def recipe_of(scene: Scene, parts: Chosen, seed: int = 0) -> Recipe:
-    """The model that a combination attacks."""
-    dataset = "cifar10" if scene.dataset in CIFAR else scene.dataset
-    training = TRAINING[dataset] | ({"epochs": 6} if "six-epochs" in parts else {})
-    return Recipe(
-        dataset=dataset,
-        known=50 if dataset in ONCE else scene.known,
-        parties=scene.parties,
-        double="double-softmax" in parts,
-        unscaled="unscaled-columns" in parts,
-        seed=seed,
-        **training,
-    )
-
-
-def records_of(scene: Scene) -> int:
-    """How many records are attacked."""
-    costly = scene.dataset in CIFAR or (scene.parties > 2 and scene.attack == "gia")
-    return COSTLY_RECORDS if costly else RECORDS[scene.attack]
-
-
-def steps_of(scene: Scene, train_rows: int) -> Steps:
-    """The paper's attack settings: GRNA averages its loss over all training rows, on CIFAR over a mini-batch."""
-    if scene.attack == "grna":
-        epochs, rate = GRNA_CIFAR100 if scene.dataset == "cifar100" else GRNA[scene.dataset]
-        averaged = CIFAR_BATCH if scene.dataset in CIFAR else train_rows
-        return Steps(at=(epochs,), learning_rate=rate, normal_start=True, averaged_over=averaged)
-    if scene.dataset in CIFAR:
-        return Steps(at=(TEN, 100), learning_rate=1e-3, normal_start=False)
-    return Steps(at=(500,), learning_rate=0.1, normal_start=False)
 
 
 def play(

@@ -10,7 +10,8 @@ from privee.paper.measure.bench import Bench
 from privee.paper.outcomes import Account, Row, Size, Value, mean_interval
 from privee.paper.printed import printed, printed_tables
 from privee.paper.released.networks import accuracy
-from privee.paper.released.reenact import model_of, recipe_of
+from privee.paper.released.recipes import recipe_of
+from privee.paper.released.reenact import model_of
 from privee.paper.released.scenes import CLIENTS, GRNA_CLIENTS, GRNA_RHO, Scene
 
 SIX = frozenset({"six-epochs"})
