@@ -52,6 +52,11 @@ def attribute(figure: Figure, tried: Mapping[Chosen, Value]) -> Attributed:
     return Attributed(figure, tried, tuple(met), min(tried, key=distance, default=None))
 
 
+def without(one: Attributed, parts: Chosen) -> Attributed:
+    """The same with combinations alone that have none of these parts."""
+    return attribute(one.figure, {some: value for some, value in one.tried.items() if not some & parts})
+
+
 def count_met(found: Iterable[Attributed]) -> int:
     """Figures met by some combination."""
     return sum(bool(one.met) for one in found)

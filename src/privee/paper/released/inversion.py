@@ -35,7 +35,9 @@ class Steps:
     averaged_over: int = 1
 
 
-def losses(logits: Logits, seen: Seen, start: Tensor, releases: Tensor, steps: Steps) -> Tensor:
+def losses(
+    logits: Logits, seen: Seen, start: Tensor, releases: Tensor, steps: Steps, fitted: Tensor | None = None
+) -> Tensor:
     """Mean square of what the model shows minus the release, (places, records), at every place of `steps.at`.
 
     Args:
@@ -44,12 +46,17 @@ def losses(logits: Logits, seen: Seen, start: Tensor, releases: Tensor, steps: S
         start: the unknown columns to begin with, (records, columns).
         releases: what was handed out, (records, classes).
         steps: how the attack goes on.
+        fitted: what the attack looks at, if not the releases that it is measured against.
     """
+    wanted = releases if fitted is None else fitted
     parts = [slice(k, k + ROWS_AT_ONCE) for k in range(0, len(start), ROWS_AT_ONCE)]
-    found = [
-        _descend(lambda unknown, some=some: seen(logits(some, unknown)), start[some], releases[some], steps)  # type: ignore[misc]
-        for some in parts
-    ]
+    found = []
+    for some in parts:
+
+        def shown(unknown: Tensor, some: slice = some) -> Tensor:
+            return seen(logits(some, unknown))
+
+        found.append(_descend(shown, start[some], wanted[some], releases[some], steps))
     return torch.cat(found, dim=1)
 
 
@@ -60,7 +67,9 @@ def starting(rows: int, columns: int, steps: Steps, seed: int) -> Tensor:
     return torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed))
 
 
-def _descend(shown: Callable[[Tensor], Tensor], start: Tensor, wanted: Tensor, steps: Steps) -> Tensor:
+def _descend(
+    shown: Callable[[Tensor], Tensor], start: Tensor, wanted: Tensor, measured: Tensor, steps: Steps
+) -> Tensor:
     unknown = start.clone().requires_grad_()
     optimizer = torch.optim.Adam([unknown], lr=steps.learning_rate, fused=True)
     found = []
@@ -74,5 +83,5 @@ def _descend(shown: Callable[[Tensor], Tensor], start: Tensor, wanted: Tensor, s
                 unknown.clamp_(0.0, 1.0)
         if step in steps.at:
             with torch.no_grad():
-                found.append((shown(unknown) - wanted).square().mean(dim=1))
+                found.append((shown(unknown) - measured).square().mean(dim=1))
     return torch.stack(found)

@@ -26,6 +26,7 @@ CIFAR = ("cifar10", "cifar100")
 ONCE = (*CIFAR, "drive")
 """Trained once, half of the columns each; at other strengths the attacker holds fewer or more of them."""
 CIFAR_BATCH = 128
+DEFAULT_RATE = 0.01
 TEN = 10
 
 
@@ -50,10 +51,11 @@ def records_of(scene: Scene) -> int:
     return COSTLY_RECORDS.get(name, RECORDS[scene.attack])
 
 
-def steps_of(scene: Scene, train_rows: int) -> Steps:
+def steps_of(scene: Scene, parts: Chosen, train_rows: int) -> Steps:
     """The paper's attack settings: GRNA averages its loss over all training rows, on CIFAR over a mini-batch."""
     if scene.attack == "grna":
         epochs, rate = GRNA_CIFAR100 if scene.dataset == "cifar100" else GRNA[scene.dataset]
+        rate = DEFAULT_RATE if "default-rate" in parts else rate
         averaged = CIFAR_BATCH if scene.dataset in CIFAR else train_rows
         return Steps(at=(epochs,), learning_rate=rate, normal_start=True, averaged_over=averaged)
     if scene.dataset in CIFAR:

@@ -107,13 +107,14 @@ def _played(
     width = rows.shape[1]
     known = round(width * scene.known / 100) if scene.dataset in ONCE else columns.widths[0]
     values = _handed(all_logits(joint, rows), parts).numpy()
-    some, steps = kinds(scene), steps_of(scene, len(columns.train))
+    some, steps = kinds(scene), steps_of(scene, parts, len(columns.train))
     releases = torch.from_numpy(np.stack([_release(values, kind, parts, seed) for kind in some])).float()
     if "scrambled" in parts:
         releases = releases.roll(1, dims=1)
     start = starting(len(rows), width - known, steps, seed).repeat(len(some), 1)
     own = rows[:, :known].repeat(len(some), 1)
-    left = losses(joint.given(own), _seen(parts), start, releases.flatten(0, 1), steps)
+    fitted = releases[:1].expand_as(releases).flatten(0, 1) if "unfitted" in parts else None  # the first is undefended
+    left = losses(joint.given(own), _seen(parts), start, releases.flatten(0, 1), steps, fitted)
     by_kind = left.reshape(len(steps.at), len(some), len(rows)).mean(dim=2)
     found: dict[str, dict[str, float]] = {}
     for at, of_kinds in zip(steps.at, by_kind.tolist(), strict=True):

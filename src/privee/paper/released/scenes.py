@@ -30,7 +30,7 @@ BY_DEFENSE: dict[str, tuple[str, ...]] = {
 BY_MODEL: dict[tuple[str, bool, Attack], tuple[str, ...]] = {
     ("mnist", False, "grna"): ("double-softmax", "scrambled"),
     ("mnist", False, "gia"): ("double-softmax", "scrambled", "softmax-again"),
-    ("mnist", True, "grna"): ("six-epochs", "scrambled", "logits-matched"),
+    ("mnist", True, "grna"): ("six-epochs", "scrambled", "logits-matched", "default-rate", "unfitted"),
     ("mnist", True, "gia"): ("six-epochs", "double-softmax", "scrambled"),
     ("drive", False, "grna"): ("double-softmax", "scrambled"),
     ("adult", False, "grna"): ("logits-as-confidences", "unscaled-columns", "scrambled"),

@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 
 from privee.paper.measure.agreement import CLOSE
 from privee.paper.outcomes import number
-from privee.paper.released.attribution import Attributed, best_single, count_met, met_by_chance, single
-from privee.paper.released.parts import PARTS, Chosen, written
+from privee.paper.released.attribution import Attributed, best_single, count_met, met_by_chance, single, without
+from privee.paper.released.parts import CONJECTURES, PARTS, PROFILE, written
 from privee.paper.report.markdown_tables import link_to, markdown
 
-EVERYTHING: Chosen = frozenset(PARTS)
+CONJECTURE = " (a conjecture of ours, not read in the code)"
 
 
 def attribution_tables(found: Sequence[Attributed], link: str) -> str:
     """All of it; `link` is where the JSON file lies, seen from the page."""
     parts = markdown(
         ("part", "where it acts", "what it does"),
-        [[f"`{part.name}`", part.stage, part.says] for part in PARTS.values()],
+        [[f"`{part.name}`", part.stage, f"{part.says}{'' if part.read else CONJECTURE}"] for part in PARTS.values()],
         3,
     )
     if not found:
@@ -51,14 +51,16 @@ def _by(found: Sequence[Attributed], head: str, name: Callable[[Attributed], str
 
 
 def _counts(some: Sequence[Attributed]) -> list[str]:
-    parts, most = best_single(some)
+    read = [without(one, CONJECTURES) for one in some]
+    parts, most = best_single(read)
     return [
         str(len(some)),
-        str(single(some, frozenset())),
-        str(single(some, EVERYTHING)),
+        str(single(read, frozenset())),
+        str(single(read, PROFILE)),
         f"{most} ({written(parts)})",
+        str(count_met(read)),
+        f"{met_by_chance(read):.1f}",
         str(count_met(some)),
-        f"{met_by_chance(some):.1f}",
     ]
 
 
