@@ -7,6 +7,7 @@ values that were shuffled among figures of one kind, and beside that of single c
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 
 from privee.paper.measure.agreement import CLOSE
@@ -88,10 +89,18 @@ def single(found: Sequence[Attributed], parts: Chosen) -> int:
 
 def touching(figure: Figure, parts: Chosen) -> Chosen:
     """Those of the parts that can touch a figure."""
-    return parts & frozenset(name for some in figure.combinations for name in some)
+    return parts & able(figure)
+
+
+@functools.cache
+def able(figure: Figure) -> Chosen:
+    """Every part that can touch a figure."""
+    return frozenset(name for some in figure.combinations for name in some)
 
 
 def best_single(found: Sequence[Attributed]) -> tuple[Chosen, int]:
     """The one combination that meets most of these figures, if it had to be the same for all of them."""
-    able = {name for one in found for some in one.figure.combinations for name in some}
-    return max(((parts, single(found, parts)) for parts in subsets(able)), key=lambda pair: (pair[1], -len(pair[0])))
+    limits = [(able(one.figure), frozenset(one.met)) for one in found]
+    every = frozenset().union(*(limit for limit, _ in limits))
+    counted = ((parts, sum((parts & limit) in met for limit, met in limits)) for parts in subsets(every))
+    return max(counted, key=lambda pair: (pair[1], -len(pair[0])))
