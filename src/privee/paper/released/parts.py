@@ -48,6 +48,7 @@ PARTS = {
         Part("softmax-again", "attack", "gradient inversion takes softmax of the model's scores once more"),
         Part("logits-matched", "attack", "GRNA on many parties matches raw logits with the released scores"),
         Part("ten-iterations", "attack", "gradient inversion on CIFAR stops after 10 steps, not 100"),
+        Part("scrambled-cifar", "attack", "`scrambled`, on CIFAR, where it was not read", read=False),
         Part("default-rate", "attack", "GRNA on many parties has the default rate 0.01, not MNIST's 0.1", read=False),
         Part("unfitted", "attack", "columns found from undefended scores are measured against releases", read=False),
     )

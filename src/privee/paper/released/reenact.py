@@ -100,16 +100,18 @@ def _played(
     scene: Scene, parts: Chosen, seed: int, folder: Path, data_dir: Path | None, tell: Tell
 ) -> tuple[dict[str, dict[str, float]], float]:
     if scene.dataset == "cifar100" and scene.attack == "gia":  # the same model under the same attack
-        return _renamed(play(_as_cifar10(scene), seed=seed, folder=folder, data_dir=data_dir, tell=tell), parts)
-    joint, columns = model_of(recipe_of(scene, parts, seed), folder, data_dir, tell)
-    order = np.argsort(seeded(seed, "attacked rows").words(len(columns.train)), kind="stable")
+        held = play(_as_cifar10(scene), seed=seed, folder=folder, data_dir=data_dir, tell=tell)
+        return _renamed(held, parts)
+    recipe = recipe_of(scene, parts, seed)
+    joint, columns = model_of(recipe, folder, data_dir, tell)
+    order = np.argsort(seeded(seed, "attacked rows").words(recipe.rows or len(columns.train)), kind="stable")
     rows = columns.train[torch.from_numpy(order[: records_of(scene)].copy())]
     width = rows.shape[1]
     known = round(width * scene.known / 100) if scene.dataset in ONCE else columns.widths[0]
     values = _handed(all_logits(joint, rows), parts).numpy()
     some, steps = kinds(scene), steps_of(scene, parts, len(columns.train))
     releases = torch.from_numpy(np.stack([_release(values, kind, parts, seed) for kind in some])).float()
-    if "scrambled" in parts:
+    if parts & {"scrambled", "scrambled-cifar"}:
         releases = releases.roll(1, dims=1)
     start = starting(len(rows), width - known, steps, seed).repeat(len(some), 1)
     own = rows[:, :known].repeat(len(some), 1)
@@ -131,9 +133,10 @@ def _as_cifar10(scene: Scene) -> Scene:
 
 def _renamed(held: Mapping[str, Any], parts: Chosen) -> tuple[dict[str, dict[str, float]], float]:
     """What was found for CIFAR-10, with the part that puts it in CIFAR-100's place."""
-    names = {name: frozenset(part for part in name.split(" + ") if part in PARTS) for name in held["found"]}
-    found = {written(names[name] | parts): dict(values) for name, values in held["found"].items()}
-    return found, held["accuracy"][written(())]
+    named = {frozenset(name.split(" + ")) & set(PARTS): values for name, values in held["found"].items()}
+    put = {"cifar10-for-cifar100"}
+    found = {written(some | put): dict(values) for some, values in named.items()}
+    return found, held["accuracy"][written(parts - put)]
 
 
 def label(defense: str, rho: float) -> str:
