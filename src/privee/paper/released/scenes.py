@@ -46,7 +46,7 @@ ALWAYS = {
     ("cifar100", "grna"): frozenset({"cifar10-for-cifar100", "hundred-outputs"}),
     ("cifar100", "gia"): frozenset({"cifar10-for-cifar100"}),
 }
-"""Not tried without these: sixty epochs of many parties, Drive with one softmax and the true CIFAR-100 are in the tables
+"""Not tried without these: sixty epochs of many parties, Drive with one softmax, the true CIFAR-100 are in the tables
 of the page. The printed OPE of GRNA is that of 100 classes; GIA's PRIVEE is ten times what a residual of 100 can be."""
 
 

@@ -113,7 +113,7 @@ def _row(figure: Figure, found: Sequence[dict[str, Any]], only: Chosen | None) -
         values = [one["found"][written(parts)][defense] for one in found if written(parts) in one["found"]]
         if values:
             measured[written(parts)] = mean_interval(values)
-    printed = {} if figure.printed <= 0 else {"confidence_residual": Value(value=figure.printed)}
+    printed = {} if figure.printed <= 0 else {"loss": Value(value=figure.printed)}
     return Row(where=_where(figure), measured=measured, printed=printed)
 
 
