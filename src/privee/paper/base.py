@@ -11,7 +11,7 @@ import os
 import platform
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -60,8 +60,14 @@ class Result(ABC):
         """The picture, where people would rather look than read."""
         return None
 
-    def tables(self, outcome: Outcome, link: str) -> str | None:
-        """Its tables in Markdown, where rows as they stand would not be read; `link` leads to the JSON file."""
+    def tables(self, outcome: Outcome, link: str, others: Mapping[str, Outcome]) -> str | None:
+        """Its tables in Markdown, where rows as they stand would not be read.
+
+        Args:
+            outcome: what was measured.
+            link: leads to the JSON file.
+            others: everything on the page, by name.
+        """
         return None
 
     def settings(self, size: Size) -> dict[str, Any]:

@@ -13,7 +13,10 @@ from pathlib import Path
 from privee.atomic import whole_file
 from privee.errors import PriveeError
 from privee.paper.base import Result, known_results, load_outcome, save_outcome
+from privee.paper.measure.agreement import CLOSE
 from privee.paper.outcomes import Outcome, sentence, verdict
+from privee.paper.released.page_tables import met_by_parts, met_in_tables
+from privee.paper.released.scenes import figures
 from privee.paper.report.contradictions import notes
 from privee.paper.report.differences import differs
 from privee.paper.report.markdown_tables import markdown, tables
@@ -62,7 +65,7 @@ def page(outcomes: Mapping[str, Outcome], folder: str, *, pictured: set[str]) ->
     """The whole page; `folder` is where files lie, seen from it."""
     known = known_results()
     parts = [TITLE, _introduction(outcomes), "## Overview", _overview(known, outcomes), notes(outcomes)]
-    parts += [_section(known[name], outcome, folder, name in pictured) for name, outcome in outcomes.items()]
+    parts += [_section(known[name], one, folder, name in pictured, outcomes) for name, one in outcomes.items()]
     return "\n\n".join(parts) + "\n"
 
 
@@ -84,8 +87,13 @@ def _figures_met(outcomes: Mapping[str, Outcome]) -> str:
     held = outcomes.get("as-released")
     if held is None or held.account.agrees is None:
         return ""
-    account = held.account
-    return f"Of {account.printed.removesuffix(' of attacks')} printed of attacks, {account.measured}. "
+    every, tables = figures(), met_in_tables(outcomes)
+    parts = met_by_parts(held.rows)
+    return (
+        f"Of {len(every)} printed figures of attacks, {len(tables)} lie within {CLOSE:.0%} of the tables of this page, "
+        f"{len(parts)} within {CLOSE:.0%} of the [released code re-enacted](#as-released) with some of its parts on, "
+        f"{len(parts | tables)} within one or the other; {len(every) - len(parts | tables)} are not met. "
+    )
 
 
 def _overview(known: Mapping[str, Result], outcomes: Mapping[str, Outcome]) -> str:
@@ -100,7 +108,7 @@ def _overview(known: Mapping[str, Result], outcomes: Mapping[str, Outcome]) -> s
     return markdown(head, body, len(head), fold=False)
 
 
-def _section(result: Result, outcome: Outcome, folder: str, pictured: bool) -> str:
+def _section(result: Result, outcome: Outcome, folder: str, pictured: bool, outcomes: Mapping[str, Outcome]) -> str:
     account, link = outcome.account, f"{folder}/{outcome.name}.json"
     parts = [
         f"## {outcome.name}",
@@ -111,7 +119,7 @@ def _section(result: Result, outcome: Outcome, folder: str, pictured: bool) -> s
     ]
     if pictured:
         parts.append(f"![{outcome.title}]({folder}/{outcome.name}.png)")
-    shown = result.tables(outcome, link)
+    shown = result.tables(outcome, link, outcomes)
     return "\n\n".join([*parts, tables(outcome, link) if shown is None else shown, _made_by(outcome, link)])
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from privee.paper.base import Result, register
@@ -11,6 +10,8 @@ from privee.paper.measure.agreement import CLOSE
 from privee.paper.measure.bench import Bench
 from privee.paper.outcomes import Account, Outcome, Row, Size, Value, mean_interval
 from privee.paper.released import attribution, recipes, reenact
+from privee.paper.released.kept_rows import attributed, where_of
+from privee.paper.released.page_tables import met_in_tables
 from privee.paper.released.parts import CONJECTURES, PARTS, PROFILE, Chosen, chosen, written
 from privee.paper.released.scenes import Figure, Scene, figures
 from privee.paper.report.attribution_tables import attribution_tables
@@ -76,18 +77,8 @@ class AsReleased(Result):
             reason="" if met == len(found) else "What is left is listed row by row with all that was tried.",
         )
 
-    def tables(self, outcome: Outcome, link: str) -> str:
-        return attribution_tables(attributed(outcome.rows), link)
-
-
-def attributed(rows: Sequence[Row]) -> list[attribution.Attributed]:
-    """Printed figures with what was tried, from rows as they are kept."""
-    known = {_key(_where(figure)): figure for figure in figures()}
-    return [
-        attribution.attribute(figure, {_parts(name): value for name, value in row.measured.items()})
-        for row in rows
-        if row.printed and (figure := known.get(_key(row.where))) is not None
-    ]
+    def tables(self, outcome: Outcome, link: str, others: Mapping[str, Outcome]) -> str:
+        return attribution_tables(attributed(outcome.rows), link, met_in_tables(others))
 
 
 def _played(scene: Scene, bench: Bench, only: Chosen | None) -> list[dict[str, Any]]:
@@ -114,23 +105,10 @@ def _row(figure: Figure, found: Sequence[dict[str, Any]], only: Chosen | None) -
         if values:
             measured[written(parts)] = mean_interval(values)
     printed = {} if figure.printed <= 0 else {"loss": Value(value=figure.printed)}
-    return Row(where=_where(figure), measured=measured, printed=printed)
+    return Row(where=where_of(figure), measured=measured, printed=printed)
 
 
 def _unprinted(scene: Scene) -> list[Figure]:
     """Rows of a scene that the paper does not have."""
     every = dict.fromkeys((kind.defense, kind.rho) for kind in reenact.kinds(scene))
     return [Figure(table="none", scene=scene, defense=name, printed=0.0, rho=rho) for name, rho in every]
-
-
-def _where(figure: Figure) -> dict[str, Any]:
-    scene = dataclasses.asdict(figure.scene)
-    return {"table": figure.table, **scene, "defense": figure.defense, "rho": figure.rho}
-
-
-def _key(where: Any) -> tuple[Any, ...]:
-    return tuple(where.items())
-
-
-def _parts(name: str) -> Chosen:
-    return frozenset(part for part in name.split(" + ") if part in PARTS)
