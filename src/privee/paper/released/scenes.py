@@ -35,9 +35,9 @@ BY_MODEL: dict[tuple[str, bool, Attack], tuple[str, ...]] = {
     ("drive", False, "grna"): ("double-softmax", "scrambled"),
     ("adult", False, "grna"): ("logits-as-confidences", "unscaled-columns", "scrambled"),
     ("cifar10", False, "grna"): ("scrambled-cifar",),
-    ("cifar10", False, "gia"): ("ten-iterations", "scrambled-cifar"),
-    ("cifar100", False, "grna"): ("cifar10-for-cifar100", "hundred-outputs", "scrambled-cifar"),
-    ("cifar100", False, "gia"): ("cifar10-for-cifar100", "ten-iterations", "scrambled-cifar"),
+    ("cifar10", False, "gia"): ("ten-iterations",),
+    ("cifar100", False, "grna"): ("cifar10-for-cifar100", "hundred-outputs"),
+    ("cifar100", False, "gia"): ("cifar10-for-cifar100", "ten-iterations"),
 }
 """Parts that touch a model or an attack: dataset, many parties or two, attack."""
 ALWAYS = {

@@ -23,7 +23,7 @@ DIFFERS = (
     "training rows are attacked, as in the paper, but some of them (`records`); the loss of GRNA is averaged over all",
     "one trained model per recipe, where the paper has ten runs",
     "Drive and CIFAR are trained once with half of the columns each; at 25 and 75 % the attacker holds fewer or more",
-    "CIFAR-10: 16 epochs of 2,500 images with SGD, momentum 0.9, rate 0.01 and weight decay 5e-4 (its value is not "
+    "CIFAR-10: 4 epochs of 10,000 images with SGD, momentum 0.9, rate 0.01 and weight decay 5e-4 (its value is not "
     "known), 32-bit numbers; a model of 100 outputs is that of ten with 90 scores of 0",
     "Adult's unscaled columns: categories by their place in the alphabet (how they were coded is not known)",
     "the page's own schedule of PRIVEE-U+ (rho 0.1 to 0.9) where `reversed-schedule` is off, since none is printed",
