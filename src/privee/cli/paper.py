@@ -13,7 +13,7 @@ from privee.cli.output import InterruptedByUserError, Wide, out, print_json, pri
 from privee.cli.paper_table import print_table
 
 if TYPE_CHECKING:
-    from privee.paper import Outcome
+    from privee.paper import Outcome, Size
 
 app = typer.Typer(help="The paper's tables and figures, measured here beside what is printed.", no_args_is_help=True)
 
@@ -62,6 +62,10 @@ def run(
     jobs: Jobs = None,
     engine: EngineName = "local",
     data_dir: DataDir = None,
+    parts: Annotated[
+        str | None,
+        typer.Option("--as-released", help="For as-released: these parts on, such as double-softmax,scrambled."),
+    ] = None,
     wide: Wide = False,
     as_json: AsJson = False,
 ) -> None:
@@ -69,16 +73,18 @@ def run(
 
     Example: `privee paper run runtime`
     """
-    from privee.paper import Bench, find_result, measure_result, save_outcome
+    from privee.paper import Bench, check_parts, find_result, measure_result, save_outcome
 
     result = find_result(name)
+    check_parts(result, parts)
     try:
         with progress_bar(result.title) as bar:
-            bench = Bench("full" if full else "quick", folder / "runs", jobs, engine, data_dir, progress=bar)
+            size: Size = "full" if full else "quick"
+            bench = Bench(size, folder / "runs", jobs, engine, data_dir, progress=bar, parts=parts)
             outcome = measure_result(result, bench)
     except KeyboardInterrupt:
         raise InterruptedByUserError("interrupted; the same command goes on where it stopped") from None
-    files = save_outcome(outcome, folder)
+    files = save_outcome(outcome, folder if parts is None else folder / "parts" / parts.replace(",", "+"))
     if as_json:
         print_json(outcome.as_dict() | {"files": {k: str(v) for k, v in files.items()}})
         return

@@ -11,6 +11,7 @@ require(
 
 from privee.paper.base import (
     Result,
+    check_parts,
     find_result,
     known_results,
     load_outcome,
@@ -33,6 +34,7 @@ __all__ = [
     "Row",
     "Size",
     "Value",
+    "check_parts",
     "find_result",
     "known_results",
     "load_outcome",

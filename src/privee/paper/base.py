@@ -11,7 +11,7 @@ import os
 import platform
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from privee.atomic import whole_file
-from privee.errors import PriveeError
+from privee.errors import PriveeError, SettingError
 from privee.paper.measure.bench import Bench
 from privee.paper.outcomes import Account, Outcome, Row, Size, outcome_from_dict
+from privee.paper.released.parts import chosen
 from privee.registry import LAST, Named
 from privee.version import __version__
 
@@ -40,10 +41,16 @@ class Result(ABC):
     """Where the paper shows it, or "beyond the paper"."""
     band: ClassVar[str]
     """What the band around each figure is."""
+    in_parts: ClassVar[bool] = False
+    """Whether parts of the released code can be switched on."""
 
     @abstractmethod
     def rows(self, bench: Bench) -> list[Row]:
         """Measure the result on the bench, row by row."""
+
+    def beside(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """Rows measured before with what is printed beside them by today's reading."""
+        return rows
 
     @abstractmethod
     def account(self, rows: Sequence[Row]) -> Account:
@@ -51,6 +58,16 @@ class Result(ABC):
 
     def figure(self, outcome: Outcome) -> Figure | None:
         """The picture, where people would rather look than read."""
+        return None
+
+    def tables(self, outcome: Outcome, link: str, others: Mapping[str, Outcome]) -> str | None:
+        """Its tables in Markdown, where rows as they stand would not be read.
+
+        Args:
+            outcome: what was measured.
+            link: leads to the JSON file.
+            others: everything on the page, by name.
+        """
         return None
 
     def settings(self, size: Size) -> dict[str, Any]:
@@ -82,6 +99,15 @@ def find_result(name: str) -> Result:
     return known[name]
 
 
+def check_parts(result: Result, parts: str | None) -> None:
+    """Refuse parts that there are not, and parts of a result that has none."""
+    if parts is None:
+        return
+    if not result.in_parts:
+        raise SettingError(f"{result.name} has no parts to switch on; the result as-released has")
+    chosen(parts)
+
+
 def measure_result(result: Result, bench: Bench) -> Outcome:
     """Run a result and compare it with what is printed."""
     start = time.perf_counter()
@@ -97,7 +123,8 @@ def measure_result(result: Result, bench: Bench) -> Outcome:
             "privee": __version__,
             "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "seconds": round(time.perf_counter() - start, 1),
-            "command": f"privee paper run {result.name}{' --full' if bench.size == 'full' else ''}",
+            "command": f"privee paper run {result.name}{' --full' if bench.size == 'full' else ''}"
+            + ("" if bench.parts is None else f" --as-released '{bench.parts}'"),
             "settings": result.settings(bench.size),
             "machine": {
                 "cores": os.cpu_count(),
@@ -115,7 +142,7 @@ def measure_all(bench: Bench, folder: Path, *, again: bool = False) -> Iterator[
     Args:
         bench: the size, and where models and findings are kept.
         folder: for the outcomes.
-        again: measure also what the folder holds for this size and version.
+        again: measure also what the folder holds for this size, version and settings.
     """
     for result in known_results().values():
         held = None if again else _held(result, bench, folder)
@@ -130,7 +157,13 @@ def _held(result: Result, bench: Bench, folder: Path) -> Outcome | None:
         held = load_outcome(folder / f"{result.name}.json")
     except (OSError, PriveeError):
         return None
-    return held if (held.size, held.about["privee"]) == (bench.size, __version__) else None
+    same = (held.size, held.about["privee"]) == (bench.size, __version__)
+    return held if same and held.about["settings"] == _plain(result.settings(bench.size)) else None
+
+
+def _plain(settings: dict[str, Any]) -> Any:
+    """As JSON gives it back."""
+    return json.loads(json.dumps(settings))
 
 
 def save_outcome(outcome: Outcome, folder: Path) -> dict[str, Path]:

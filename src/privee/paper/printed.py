@@ -42,7 +42,8 @@ PRINTED_AS = {
     "none": "none",
     "rounding:digits=1": "rounding-1",
     "rounding:digits=2": "rounding-2",
-    "ope": "ope",
+    "fh-ope": "ope",
+    "ope": "",
     "gaussian:epsilon=0.5": "gaussian-0.5",
     "gaussian:epsilon=0.7": "gaussian-0.7",
     PRIVEE_U: "privee-u",
@@ -51,7 +52,10 @@ PRINTED_AS = {
     PRIVEE_U_PLUS_AS_RELEASED: "privee-u+",
     **dict.fromkeys(OURS, ""),
 }
-"""Under which name the paper prints each; PRIVEE twice, as published and with the draws that explain the tables."""
+"""Under which name the paper prints each; PRIVEE twice, as published and with the draws that explain the tables.
+
+The paper's OPE is the frequency-hiding one; Boldyreva's scheme stands beside it, with nothing printed for it.
+"""
 
 
 def privee_u(rho: float, *, as_released: bool = False) -> str:

@@ -1,6 +1,7 @@
 """The paper's appendix A in functions: one statement, one function, one test; and what it leaves open.
 
-`preservation`: what the release keeps. `ambiguity`: what one release hides. `repeated_queries`: what many give away.
+`preservation`: what the release keeps. `ambiguity`: what one release hides. `repeated_queries`: what many give away;
+`sample_mean`, `full_vector`: the same for the mean of releases, and for all classes at once.
 `zones`, `chosen_questions`: what an exact order tells who may ask again with chosen own columns.
 `sealing`, `sealed_bounds`, `sealed_budget`: what a party can give away that sends one of M codes, once, and no more.
 `composition`: what differentially private releases add up to. `intervals`: how sure a measured mean is.
@@ -16,6 +17,7 @@ from privee.theory.chosen_questions import (
     width_after,
 )
 from privee.theory.composition import composed_epsilon, epsilon_per_release
+from privee.theory.full_vector import expected_largest_error, hardest_error, vector_hit_probability
 from privee.theory.intervals import half_width
 from privee.theory.preservation import (
     apply_transform,
@@ -36,6 +38,12 @@ from privee.theory.repeated_queries import (
     rate,
     relative_rate,
     smallest_budget,
+)
+from privee.theory.sample_mean import (
+    sample_mean_error,
+    sample_mean_estimate,
+    sample_mean_hit_probability,
+    sample_mean_miss_bound,
 )
 from privee.theory.sealed_bounds import (
     code_bits,
@@ -72,11 +80,13 @@ __all__ = [
     "effective_epsilon",
     "epsilon_per_release",
     "expected_error",
+    "expected_largest_error",
     "fact_guess_bound",
     "fewest_questions",
     "guess_bound",
     "half_spaces",
     "half_width",
+    "hardest_error",
     "hit_probability",
     "keep_probability",
     "leaked_bits",
@@ -97,9 +107,14 @@ __all__ = [
     "released_codes",
     "response_weights",
     "rows_in_order",
+    "sample_mean_error",
+    "sample_mean_estimate",
+    "sample_mean_hit_probability",
+    "sample_mean_miss_bound",
     "schedule_keeps_order",
     "sharp_distance_bounds",
     "smallest_budget",
     "total",
+    "vector_hit_probability",
     "width_after",
 ]

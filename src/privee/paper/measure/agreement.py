@@ -14,12 +14,12 @@ CLOSE = 0.15
 WORDS = {
     "none": "undefended",
     "rounding": "rounding",
-    "ope": "OPE",
+    "fh-ope": "OPE",
     "gaussian": "Gaussian",
     "privee-u": "PRIVEE-U",
     "privee-u+": "PRIVEE-U+",
 }
-LEFT_OVER = ("none", "rounding", "ope")
+LEFT_OVER = ("none", "rounding", "fh-ope")
 """Here the residual is what the optimiser left; behind the others, mostly the noise."""
 Figures = dict[tuple[Any, ...], list[Row]]
 

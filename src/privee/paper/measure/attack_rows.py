@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FIGURES = ("confidence_residual", "feature_mse", "guess_normalised")
 EFFORT: dict[Size, dict[str, tuple[int, int]]] = {
     "quick": {"": (48, 3)},
-    "full": {"": (256, 10), "cifar10": (8, 3), "cifar100": (8, 3)},
+    "full": {"": (256, 10), "cifar10": (64, 3), "cifar100": (64, 3)},
 }
 """Records under attack and seeds, by dataset; the convolutional models take some thousand times as long."""
 
@@ -64,8 +64,7 @@ class AttackResult(Result):
     def settings(self, size: Size) -> dict[str, Any]:
         return {
             "entries": [
-                {"where": dict(e.where), "attack": e.attack, "model": dataclasses.asdict(e.case) | e.case.training}
-                for e in self.entries(size)
+                {"where": dict(e.where), "attack": e.attack, "model": _said(e.case)} for e in self.entries(size)
             ],
             "records_and_seeds": EFFORT[size],
             "auxiliary_rows": Grid().auxiliary_rows,
@@ -88,6 +87,14 @@ class AttackResult(Result):
             found += _rows(bench.audit(subject, grid, f"{self.name}: {subject.name}"), entry, grid)
         return found
 
+    def beside(self, rows: Sequence[Row]) -> list[Row]:
+        printed = {
+            (*entry.where.items(), ("defense", spec)): value
+            for entry in self.entries("full")
+            for spec, value in entry.defenses.items()
+        }
+        return [_beside(row, printed) for row in rows]
+
     def account(self, rows: Sequence[Row]) -> Account:
         return compare(rows)
 
@@ -97,6 +104,11 @@ class AttackResult(Result):
         if self.inversion_effort is None or not entry.attack.startswith("gradient-inversion"):
             return records, seeds
         return min(records, self.inversion_effort[0]), min(seeds, self.inversion_effort[1])
+
+
+def _said(case: Case) -> dict[str, Any]:
+    """Everything that decides the model and the rows under attack."""
+    return dataclasses.asdict(case) | {"how": case.split} | case.training
 
 
 def paper_spec(attack: str, dataset: str) -> str:
@@ -133,6 +145,15 @@ def _row(found: Audit, entry: AttackEntry, spec: str, attacker: str, printed: Va
         printed={} if printed is None else {"confidence_residual": printed},
         note="; ".join(sorted({f.reason for f in mine if f.reason and f.feature_mse is None})),
     )
+
+
+def _beside(row: Row, printed: Mapping[tuple[Any, ...], Value | None]) -> Row:
+    """A row with the printed figure of its place and defense, if they are known; adaptive attackers have none."""
+    place = tuple((key, value) for key, value in row.where.items() if key != "attacker")
+    if place not in printed:
+        return row
+    value = printed[place] if row.where["attacker"] == "naive" else None
+    return dataclasses.replace(row, printed={} if value is None else {"confidence_residual": value})
 
 
 class Sweep(AttackResult):

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -34,6 +34,9 @@ QUICK_TRAINING: dict[str, dict[str, Any]] = {
 
 SHORTER_TRAINING = {"drive": {"epochs": 45, "learning_rate": 2e-3}}
 """With more than two parties, where 450 epochs take hours. With two: 95.5 % right, after the paper's 450 96.4 %."""
+CONTIGUOUS = ("mnist",)
+"""Split as the paper splits it: the first share of the flattened pixels, so that any number of parties works."""
+Attacked = Literal["test", "training"]
 LOGISTIC_TRAINING = {"model": "logistic", "epochs": 30, "batch_size": 128, "learning_rate": 3e-3}
 
 
@@ -46,8 +49,9 @@ class Case:
         fraction: the share of columns that the active party holds.
         parties: the active one included.
         model: None for the paper's.
-        how: how columns are dealt out; None for strips of pictures and runs of table columns.
+        how: how columns are dealt out; None for strips of CIFAR's pictures, runs of columns everywhere else.
         seed: of the split and the training.
+        attacked: which rows are under attack; the paper's GRNA attacks training rows.
         attacked_fraction: the attacker knows this share instead (a passive party that joined it, or lost columns);
             for models too costly to train once more.
     """
@@ -59,6 +63,12 @@ class Case:
     how: How | None = None
     seed: int = 0
     attacked_fraction: float | None = None
+    attacked: Attacked = "test"
+
+    @property
+    def split(self) -> How | None:
+        """How columns are dealt out; None for strips of pictures and runs of table columns."""
+        return "contiguous" if self.how is None and self.dataset in CONTIGUOUS else self.how
 
     @property
     def training(self) -> dict[str, Any]:
@@ -72,7 +82,7 @@ class Case:
     @property
     def key(self) -> str:
         """The same for the same trained model."""
-        config = [self.dataset, self.fraction, self.parties, self.how, self.seed, self.training]
+        config = [self.dataset, self.fraction, self.parties, self.split, self.seed, self.training]
         return f"{self.dataset}-{hashlib.sha256(json.dumps(config).encode()).hexdigest()[:12]}"
 
 
@@ -97,6 +107,7 @@ class Bench:
         engine: "local" or "ray"; on a cluster the folder must be one that all machines share.
         data_dir: where datasets lie, if not downloaded.
         progress: called with (done, of, what).
+        parts: re-enact the released code with these parts on (names with commas); every combination if None.
     """
 
     size: Size
@@ -105,6 +116,7 @@ class Bench:
     engine: Engine = "local"
     data_dir: Path | None = None
     progress: NamedProgress = lambda done, of, what: None
+    parts: str | None = None
 
     def subjects(self, cases: Sequence[Case]) -> list[Subject]:
         """Trained models, those that are missing trained side by side."""
@@ -166,12 +178,14 @@ def _subject(case: Case, run: Path, data_dir: Path | None) -> Subject:
         model,
         run,
         fraction=case.fraction,
-        how=case.how,
+        how=case.split,
         parties=case.parties,
         seed=case.seed,
         settings=TrainingSettings(seed=case.seed, **training),
         data_dir=data_dir,
     )
     name = f"{case.dataset}, {model}, {case.parties} parties, {case.fraction:.0%} known"
+    if case.attacked == "training":
+        name, subject = f"{name}, training rows", dataclasses.replace(subject, targets=subject.auxiliary)
     subject = dataclasses.replace(subject, name=name)
     return subject if case.attacked_fraction is None else subject.at_fraction(case.attacked_fraction)

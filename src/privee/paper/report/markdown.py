@@ -1,6 +1,6 @@
 """The report: every result with what is printed, what was measured and whether they agree, on one Markdown page.
 
-One section names printed figures that do not fit together; every number in it is computed.
+One section names printed figures that do not fit together.
 """
 
 from __future__ import annotations
@@ -14,19 +14,11 @@ from privee.atomic import whole_file
 from privee.errors import PriveeError
 from privee.paper.base import Result, known_results, load_outcome, save_outcome
 from privee.paper.measure.agreement import CLOSE
-from privee.paper.measure.contradictions import (
-    HALF,
-    PrintedFigure,
-    above_any_guess,
-    beyond_reach,
-    confident,
-    met_as,
-    printed_figures,
-    rises_with_rho,
-    two_values,
-)
 from privee.paper.outcomes import Outcome, sentence, verdict
-from privee.paper.printed import PRIVEE_U, PRIVEE_U_AS_RELEASED
+from privee.paper.released.page_tables import met_by_parts, met_in_tables
+from privee.paper.released.scenes import figures
+from privee.paper.report.contradictions import notes
+from privee.paper.report.differences import differs
 from privee.paper.report.markdown_tables import markdown, tables
 
 TITLE = "# The paper, table by table and figure by figure"
@@ -63,15 +55,17 @@ def read_outcomes(folder: Path) -> dict[str, Outcome]:
 
 
 def _judged_now(outcome: Outcome) -> Outcome:
-    """With the account that its rows give today; the rows are what was measured."""
-    return dataclasses.replace(outcome, account=known_results()[outcome.name].account(outcome.rows))
+    """With the printed figures and the account of today; what was measured stays."""
+    result = known_results()[outcome.name]
+    rows = tuple(result.beside(outcome.rows))
+    return dataclasses.replace(outcome, rows=rows, account=result.account(rows))
 
 
 def page(outcomes: Mapping[str, Outcome], folder: str, *, pictured: set[str]) -> str:
     """The whole page; `folder` is where files lie, seen from it."""
     known = known_results()
     parts = [TITLE, _introduction(outcomes), "## Overview", _overview(known, outcomes), notes(outcomes)]
-    parts += [_section(known[name], outcome, folder, name in pictured) for name, outcome in outcomes.items()]
+    parts += [_section(known[name], one, folder, name in pictured, outcomes) for name, one in outcomes.items()]
     return "\n\n".join(parts) + "\n"
 
 
@@ -81,9 +75,24 @@ def _introduction(outcomes: Mapping[str, Outcome]) -> str:
     return (
         f"Of {len(known_results())} results, {len(outcomes)} were measured here ({' and '.join(sizes)} size). "
         f"Agreeing with what is printed: {verdicts.count(True)}; not agreeing: {verdicts.count(False)}; nothing "
-        f"printed to compare with: {verdicts.count(None)}. `quick` uses small data in place of the paper's; `full` is "
-        "the paper's own setting. Every line of a table links to the JSON file it comes from; row 3 is `rows[3]`, "
-        "counted from zero. ± and brackets are the band named with each result."
+        f"printed to compare with: {verdicts.count(None)}. {_figures_met(outcomes)}`quick` uses small data in place of "
+        "the paper's; `full` takes the paper's data and settings but for what each result says under *Differs from the "
+        "paper*. Every line of a table links to the JSON file it comes from; row 3 is `rows[3]`, counted from zero. "
+        "± and brackets are the band named with each result."
+    )
+
+
+def _figures_met(outcomes: Mapping[str, Outcome]) -> str:
+    """Of the printed figures of attacks: as published, and with parts of the released code."""
+    held = outcomes.get("as-released")
+    if held is None or held.account.agrees is None:
+        return ""
+    every, tables = figures(), met_in_tables(outcomes)
+    parts = met_by_parts(held.rows)
+    return (
+        f"Of {len(every)} printed figures of attacks, {len(tables)} lie within {CLOSE:.0%} of the tables of this page, "
+        f"{len(parts)} within {CLOSE:.0%} of the [released code re-enacted](#as-released) with some of its parts on, "
+        f"{len(parts | tables)} within one or the other; {len(every) - len(parts | tables)} are not met. "
     )
 
 
@@ -99,17 +108,19 @@ def _overview(known: Mapping[str, Result], outcomes: Mapping[str, Outcome]) -> s
     return markdown(head, body, len(head), fold=False)
 
 
-def _section(result: Result, outcome: Outcome, folder: str, pictured: bool) -> str:
+def _section(result: Result, outcome: Outcome, folder: str, pictured: bool, outcomes: Mapping[str, Outcome]) -> str:
     account, link = outcome.account, f"{folder}/{outcome.name}.json"
     parts = [
         f"## {outcome.name}",
         f"**{outcome.title}** ({outcome.size}). In the paper: {result.source}.",
         f"Printed: {sentence(account.printed)} Measured: {sentence(account.measured)} "
         f"Agrees: {verdict(account)}. {sentence(account.reason)}".rstrip(),
+        *differs(outcome),
     ]
     if pictured:
         parts.append(f"![{outcome.title}]({folder}/{outcome.name}.png)")
-    return "\n\n".join([*parts, tables(outcome, link), _made_by(outcome, link)])
+    shown = result.tables(outcome, link, outcomes)
+    return "\n\n".join([*parts, tables(outcome, link) if shown is None else shown, _made_by(outcome, link)])
 
 
 def _made_by(outcome: Outcome, link: str) -> str:
@@ -122,60 +133,3 @@ def _made_by(outcome: Outcome, link: str) -> str:
         f"Figures: {outcome.band}. Made by `{about['command']}` ({made}; {about['seconds']:,g} s beside what earlier "
         f"calls had kept). Settings: {shown}."
     )
-
-
-def notes(outcomes: Mapping[str, Outcome]) -> str:
-    """Write the section on figures that do not fit together."""
-    parts = ["## Printed figures that do not fit together", _what_is_printed(outcomes), _two_values(), _bound()]
-    return "\n\n".join([*parts, _beyond(beyond_reach())])
-
-
-def _what_is_printed(outcomes: Mapping[str, Outcome]) -> str:
-    count, near = met_as(outcomes.values())
-    above, of = above_any_guess()
-    compared = (
-        f"Of {count} printed figures compared on this page, {near['confidence_residual']} lie within {CLOSE:.0%} of "
-        f"our confidence residual and {near['feature_mse']} within {CLOSE:.0%} of our feature MSE."
-        if count
-        else "No table of attacks was measured here at the paper's settings, so nothing is compared."
-    )
-    sure = confident()
-    return (
-        "**What the attack tables print.** They are headed as the error of reconstructed columns. Columns lie in "
-        f"[0, 1], where the answer 0.5 errs by at most {HALF:g}; {above} of the {of} figures in the six tables by "
-        "strength are larger. The attack's own loss, the mean square of the model's scores minus the released values "
-        "(confidence residual), is of the printed size: for a confident model of ten classes behind PRIVEE-U it is "
-        f"{sure[PRIVEE_U]:.1f} with draws up to 1, as published, and {sure[PRIVEE_U_AS_RELEASED]:.1f} with draws up "
-        f"to 3. {compared} Where an attack errs more than a guess without any release, even undefended, its figures "
-        "say how far scores were moved, not what the columns keep."
-    )
-
-
-def _two_values() -> str:
-    by_clients, by_rho = two_values()
-    rises = " and ".join(f"from {a} to {b}" for a, b in rises_with_rho())
-    return (
-        "**One setting, two values.** GRNA on MNIST with 25 clients and rho = 0.1 is printed twice: "
-        f"{by_clients:.2f} in the table by clients, {by_rho:.2f} in the table by rho, {by_clients / by_rho:.1f} times "
-        f"apart. The table by rho rises between neighbours {rises}, while the text has the error fall with rho."
-    )
-
-
-def _bound() -> str:
-    beyond, of = beyond_reach(), len(printed_figures())
-    any_draws = sum(figure.value > figure.bound for figure in beyond)
-    return (
-        "**Figures no residual can reach.** Scores of the model and true scores are probability vectors, so without a "
-        "defense the residual is at most 2 / K, and behind PRIVEE it has a largest value as well "
-        "(`privee.paper.measure.contradictions`, with draws up to 3). "
-        f"{len(beyond)} of {of} printed figures, undefended or behind PRIVEE, are above the largest mean over draws; "
-        f"{any_draws} of them are above the largest value for any draws. They are not residuals of this release, so "
-        "the tables do not all print the same quantity, or not from the settings they name. The schedule of "
-        "PRIVEE-U+ is not printed; rho from 0.1 to 0.9 is taken here, and no schedule from 0.1 on goes higher."
-    )
-
-
-def _beyond(figures: list[PrintedFigure]) -> str:
-    head = ("table", "where", "printed", "largest mean", "largest for any draws")
-    body = [[f.table, f.where, f"{f.value:g}", f"{f.mean_bound:.3g}", f"{f.bound:.3g}"] for f in figures]
-    return markdown(head, body, 2)

@@ -80,7 +80,7 @@ def _attack_line(spec: str, rows: Sequence[Numbered], link: str) -> list[str]:
         shown("naive", "confidence_residual"),
         *features,
         *over,
-        _link([k for k, _ in rows], link),
+        link_to([k for k, _ in rows], link),
     ]
 
 
@@ -97,7 +97,7 @@ def _curve_table(rows: Sequence[Numbered], link: str) -> str:
             if any(value is not None for value in values):
                 what = name if side == "measured" else f"{name}, printed"
                 found = [number(value) if value else "" for value in values]
-                body.append([*map(plain_value, where), what, *found, _link([k for k, _ in some], link)])
+                body.append([*map(plain_value, where), what, *found, link_to([k for k, _ in some], link)])
     return markdown([*keys, "figure", *(f"{q:,}" for q in queries), "rows"], body, len(keys) + 1)
 
 
@@ -114,7 +114,7 @@ def _plain_table(rows: Sequence[Numbered], link: str) -> str:
             *_values(row.measured.get(name) for name in measured),
             *_values(row.printed.get(name) for name in printed),
             *([row.note] if noted else []),
-            _link([k], link),
+            link_to([k], link),
         ]
         for k, row in rows
     ]
@@ -136,7 +136,7 @@ def _words(row: Row, where: tuple[Any, ...]) -> str:
     return ", ".join(f"{key} {plain_value(value)}" for key, value in zip(row.where, where, strict=False))
 
 
-def _link(numbers: Sequence[int], link: str) -> str:
+def link_to(numbers: Sequence[int], link: str) -> str:
     """Which rows of the JSON file these are, counted from zero."""
     first, last = numbers[0], numbers[-1]
     text = f"row {first}" if first == last else f"rows {first} to {last}"

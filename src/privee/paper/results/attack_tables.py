@@ -40,6 +40,7 @@ class AttackTable(AttackResult):
                 dataset=dataset,
                 fraction=0.5 if costly else share,
                 attacked_fraction=share if costly and share != 0.5 else None,
+                attacked="training" if self.kind == "grna" else "test",
             ),
             attack=paper_spec(ATTACK[self.kind], dataset),
             where={"dataset": dataset, "known": f"{self.strength} %", "unknown": f"{100 - self.strength} %"},

@@ -33,7 +33,7 @@ GIA_TABLE, GRNA_TABLE = "gia_mse_mnist_strength_50_by_clients", "grna_mnist_priv
 GIA_PRINTED_AS = {
     "rounding:digits=1": "rounding-1",
     "rounding:digits=2": "rounding-2",
-    "ope": "ope",
+    "fh-ope": "ope",
     "gaussian:epsilon=0.5": "gaussian-0.5",
     "gaussian:epsilon=1.0": "gaussian-1.0",
     PRIVEE_U: "privee-u(rho=0.1)",
@@ -43,21 +43,16 @@ GIA_PRINTED_AS = {
 }
 
 
-def shared_by(dataset: str, parties: int) -> Case:
-    """A joint model whose attacker knows half of the columns.
-
-    MNIST has 28 strips: among more than 15 parties the active one gets fewer than 14, and passive ones that joined it
-    bring the rest of its half.
-    """
-    joined = dataset == "mnist" and parties > 15
-    return Case(dataset=dataset, parties=parties, attacked_fraction=0.5 if joined else None)
+def shared_by(dataset: str, parties: int, attack: str = "") -> Case:
+    """A joint model whose attacker knows half of the columns; the paper's GRNA attacks training rows."""
+    return Case(dataset=dataset, parties=parties, attacked="training" if attack == "grna-paper" else "test")
 
 
 def _entries(dataset: str, attack: str, size: Size, defenses: dict[int, dict[str, Value | None]]) -> list[AttackEntry]:
     name = dataset if size == "full" else "digits"
     return [
         AttackEntry(
-            case=shared_by(name, clients),
+            case=shared_by(name, clients, attack),
             attack=paper_spec(attack, name),
             where={"dataset": name, "parties": clients},
             defenses=defenses[clients] if size == "full" else dict.fromkeys(defenses[clients]),
@@ -85,7 +80,7 @@ def _gia(clients: int) -> dict[str, Value | None]:
     before = [row[str(clients)]["before"] for row in printed_tables()[GIA_TABLE].values() if str(clients) in row]
     none = Value(value=statistics.mean(before), low=min(before), high=max(before)) if before else None
     after = {spec: printed(GIA_TABLE, name, str(clients), "after") for spec, name in GIA_PRINTED_AS.items()}
-    return {"none": none, **after, **dict.fromkeys(OURS)}
+    return {"none": none, **after, **dict.fromkeys(("ope", *OURS))}
 
 
 @register
@@ -136,7 +131,7 @@ class ClientsEverywhere(Sweep):
         counts = PARTIES if size == "full" else {"digits": (2, 4), "breast-cancer": (2, 4)}
         return [
             AttackEntry(
-                case=shared_by(dataset, parties),
+                case=shared_by(dataset, parties, attack),
                 attack=paper_spec(attack, dataset),
                 where={"dataset": dataset, "attack": attack, "parties": parties},
                 defenses=dict.fromkeys(("none", PRIVEE_U, PRIVEE_U_AS_RELEASED, *OURS)),

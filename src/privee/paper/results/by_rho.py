@@ -46,7 +46,7 @@ class GrnaByRho(RhoSweep):
 
     def entries(self, size: Size) -> list[AttackEntry]:
         full = size == "full"
-        case = shared_by("mnist", 25) if full else shared_by("digits", 4)
+        case = shared_by("mnist", 25, "grna-paper") if full else shared_by("digits", 4, "grna-paper")
         return [
             AttackEntry(
                 case=case,

@@ -1,0 +1,36 @@
+"""Printed figures and what was tried for them, to rows that are kept and back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from privee.paper.outcomes import Row
+from privee.paper.released.attribution import Attributed, attribute
+from privee.paper.released.parts import PARTS, Chosen
+from privee.paper.released.scenes import Figure, figures
+
+
+def attributed(rows: Sequence[Row]) -> list[Attributed]:
+    """Printed figures with what was tried, from rows as they are kept."""
+    known = {_key(where_of(figure)): figure for figure in figures()}
+    return [
+        attribute(figure, {_parts(name): value for name, value in row.measured.items()})
+        for row in rows
+        if row.printed and (figure := known.get(_key(row.where))) is not None
+    ]
+
+
+def where_of(figure: Figure) -> dict[str, Any]:
+    """Where a figure stands, as a row says it."""
+    scene = dataclasses.asdict(figure.scene)
+    return {"table": figure.table, **scene, "defense": figure.defense, "rho": figure.rho}
+
+
+def _key(where: Any) -> tuple[Any, ...]:
+    return tuple(where.items())
+
+
+def _parts(name: str) -> Chosen:
+    return frozenset(part for part in name.split(" + ") if part in PARTS)
