@@ -48,6 +48,7 @@ class MemGuard(Defense):
 
     name: ClassVar[str] = "memguard"
     place: ClassVar[int] = 46
+    slow: ClassVar[bool] = True  # hundreds of steps for a vector
     summary: ClassVar[str] = "moves scores until membership cannot be told; keeps the class"
 
     budget: float = 0.5

@@ -17,7 +17,7 @@ from torch import Tensor
 from privee.attacks.chosen.answers import Answer, Limits
 
 ROUNDS, STEP, SETTLED = 80, 0.6, 1e-5
-FARTHEST = 1e3
+FARTHEST = 50.0
 """No answer moves what is believed by more of its standard deviations: digits were lost."""
 SHARPEST = Limits()
 
