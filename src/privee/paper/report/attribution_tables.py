@@ -13,6 +13,7 @@ from privee.paper.released.scenes import Figure
 from privee.paper.report.markdown_tables import link_to, markdown
 
 ABSENT = {True: "no parts; the page's table", False: "**none**"}
+UNTRIED = {True: "not tried; the page's table", False: "not tried"}
 CONJECTURE = " (a conjecture of ours, not read in the code)"
 
 
@@ -82,9 +83,11 @@ def _counts(some: Sequence[Attributed], in_tables: AbstractSet[Figure]) -> list[
 
 def _how_to_read(found: Sequence[Attributed]) -> str:
     tried = sum(len(one.tried) for one in found)
+    played = sum(bool(one.tried) for one in found)
     return (
         f"A figure is met if ours lies within {CLOSE:.0%} of it. Each figure is compared with combinations of those "
-        f"parts alone that can touch it, {tried / len(found):.1f} on average; no part has a setting that was fitted to "
+        f"parts alone that can touch it, {tried / max(1, played):.1f} on average "
+        f"for the {played} figures that were played; no part has a setting that was fitted to "
         "a printed number. *By chance* is the mean count after shuffling the printed values among figures of the same "
         "attack and defense; these are of one size, so a high number there says that the size of the figures is "
         "explained and the differences between datasets and strengths are not. The single combinations involve one "
@@ -117,7 +120,7 @@ def _line(k: int, one: Attributed, link: str, in_tables: bool) -> list[str]:
         where,
         f"{figure.defense}{rho}",
         f"{figure.printed:.4g}",
-        written(one.met[0]) if one.met else ABSENT[in_tables],
+        written(one.met[0]) if one.met else ABSENT[in_tables] if one.tried else UNTRIED[in_tables],
         nearest,
         "; ".join(f"{written(parts)}: {number(value)}" for parts, value in one.tried.items()),
         link_to([k], link),

@@ -72,13 +72,18 @@ class AsReleased(Result):
             measured=(
                 f"within {CLOSE:.0%} of some combination of parts: {met}; as published: {plain}; all parts on: "
                 f"{every}; with printed values shuffled among rows of a kind, some combination would meet {chance:.0f}"
-                f"; with conjectures of ours besides: {more}"
+                f"; with conjectures of ours besides: {more}{_untried(found)}"
             ),
             reason="" if met == len(found) else "What is left is listed row by row with all that was tried.",
         )
 
     def tables(self, outcome: Outcome, link: str, others: Mapping[str, Outcome]) -> str:
         return attribution_tables(attributed(outcome.rows), link, met_in_tables(others))
+
+
+def _untried(found: Sequence[attribution.Attributed]) -> str:
+    count = sum(not one.tried for one in found)
+    return f"; not tried here: {count}" if count else ""
 
 
 def _played(scene: Scene, bench: Bench, only: Chosen | None) -> list[dict[str, Any]]:
