@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -34,11 +35,11 @@ class LyingParty:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
-    def embed(self, columns: np.ndarray) -> np.ndarray:
+    def embed(self, columns: np.ndarray, entities: Sequence[str]) -> np.ndarray:
         """In place of the model's."""
         self.asked += 1
         if self.embedding is None:
-            return self._model.embed(columns)
+            return self._model.embed(columns, entities)
         return np.repeat(self.embedding[None].astype(np.float32), len(columns), axis=0)
 
     def __enter__(self) -> LyingParty:

@@ -9,7 +9,8 @@ from benchmarks._shared.federation_jobs import digits_job
 
 from privee.attacks import attack, white_box_of
 from privee.attacks.chosen.rehearsal import with_rehearsal
-from privee.attacks.prior_informed import _errors_by_rank
+from privee.attacks.most_likely import Problem
+from privee.attacks.watch import Watch
 from privee.audit.sources import subject_from_run
 from privee.data.datasets import load_dataset
 from privee.data.partition import Partition
@@ -106,7 +107,7 @@ def test_trust_is_judged_by_the_noise_too(subject):
     sample = subject.sample(0, 20, 200)
     view = sample.view(sample.releases(NoDefense(), 0, 1), NoDefense(), adaptive=True)
     blind = dataclasses.replace(view, auxiliary=dataclasses.replace(view.auxiliary, noise=None))
-    spread = [_errors_by_rank(one, one.auxiliary, simulations=1)[1].mean() for one in (view, blind)]
+    spread = [Problem(one, one.auxiliary, 1, 0.1, Watch())._errors_by_rank(one, 1)[1].mean() for one in (view, blind)]
     assert float(spread[1]) < 1e-5
     assert float(spread[0]) > 0.05
 

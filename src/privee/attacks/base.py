@@ -65,6 +65,8 @@ class Attack(ABC):
     needs: ClassVar[Needs] = Needs()
     audited: ClassVar[tuple[str, ...]] = ()
     """The specs that an audit tries unless others are asked for, where records are queried often enough."""
+    benched: ClassVar[tuple[str, ...]] = ()
+    """The specs that a leaderboard tries beside those."""
     quick: ClassVar[bool] = False
     """Strong, and done in seconds: `recommend` tries it."""
     slow: ClassVar[bool] = False

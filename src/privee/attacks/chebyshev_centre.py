@@ -41,6 +41,8 @@ class ChebyshevCentre(Attack):
 
     name: ClassVar[str] = "chebyshev-centre"
     place: ClassVar[int] = 12
+    slow: ClassVar[bool] = True
+    benched: ClassVar[tuple[str, ...]] = ("chebyshev-centre",)
     summary: ClassVar[str] = "centre of the largest ball that a logistic model's equations leave of [0, 1]"
     needs: ClassVar[Needs] = Needs(linear_model=True)
     adapts: ClassVar[str] = "equations become intervals, as wide as its own copy of the defense shows, and order cuts"

@@ -51,6 +51,8 @@ class ZerothOrder(Attack):
 
     name: ClassVar[str] = "zeroth-order"
     place: ClassVar[int] = 72
+    slow: ClassVar[bool] = True
+    benched: ClassVar[tuple[str, ...]] = ("zeroth-order:questions=5",)
     summary: ClassVar[str] = "an inference model learned from differences of calls, for parties without gradients"
     needs: ClassVar[Needs] = Needs(oracle=True)
     adapts: ClassVar[str] = "undoes what is public of the defense, and matches no better than its own copy lets expect"

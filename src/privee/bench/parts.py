@@ -80,9 +80,9 @@ PARTS = (
 
 
 def registered_attacks() -> tuple[str, ...]:
-    """The specs of every attack that the leaderboard can try: those of an audit, and five chosen questions."""
-    audited = [spec for cls in known_attacks().values() for spec in cls.audited]
-    return tuple(dict.fromkeys([*audited, CHOSEN.format(FIVE)]))
+    """The specs of every attack that the leaderboard can try: those of an audit, its own, and five chosen questions."""
+    known = [spec for cls in known_attacks().values() for spec in (*cls.audited, *cls.benched)]
+    return tuple(dict.fromkeys([*known, CHOSEN.format(FIVE)]))
 
 
 def attacks_for(part: Part, specs: Iterable[str], *, slow: bool) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ def left_out(specs: Iterable[str], tried: Iterable[str]) -> tuple[str, ...]:
     """Named attacks that are not tried, and registered ones that no audit tries by itself."""
     done = set(tried)
     named = {spec.partition(":")[0] for spec in done}
-    silent = (name for name, cls in known_attacks().items() if not cls.audited and name not in named)
+    silent = (n for n, cls in known_attacks().items() if not (cls.audited or cls.benched) and n not in named)
     return (*(spec for spec in specs if spec not in done), *silent)
 
 

@@ -191,7 +191,7 @@ def test_changes_since_the_last_audit_are_told():
     assert "since the last audit: 2 grades worse, 0 better" in openings(page)[0]
     assert "Compared with the audit of 2025-01-01 (version 0.3.0)." in shown
     assert "Records: 100 → 200" in shown
-    assert "none age of registry ● guarded ◆ partial worse" in shown
+    assert "none age of registry once ● guarded ◆ partial worse" in shown
     assert "Releases tried for the first time: label-only ." in shown
     assert "The same data and the same model" in shown
     other = rebuilt(before, subjects=(dataclasses.replace(info, fingerprints={"data": "x", "model": "y"}),))
