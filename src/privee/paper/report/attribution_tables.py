@@ -92,7 +92,9 @@ def _how_to_read(found: Sequence[Attributed]) -> str:
         "attack and defense; these are of one size, so a high number there says that the size of the figures is "
         "explained and the differences between datasets and strengths are not. The single combinations involve one "
         "choice for all rows, or none. *In the page's tables* counts figures that the tables of this page meet as "
-        "published or with draws to 3, on models of their own; OPE's are not compared there."
+        "published or with draws to 3, on models of their own; OPE's are not compared there. One choice was made with "
+        "figures in view: for more than two parties `softmax-again` is not played, and `double-softmax` is, after a "
+        "look at those of five."
     )
 
 

@@ -15,6 +15,7 @@ from privee.errors import PriveeError
 from privee.paper.base import Result, known_results, load_outcome, save_outcome
 from privee.paper.measure.agreement import CLOSE
 from privee.paper.outcomes import Outcome, sentence, verdict
+from privee.paper.released.kept_rows import attributed
 from privee.paper.released.page_tables import met_by_parts, met_in_tables
 from privee.paper.released.scenes import figures
 from privee.paper.report.contradictions import notes
@@ -89,10 +90,12 @@ def _figures_met(outcomes: Mapping[str, Outcome]) -> str:
         return ""
     every, tables = figures(), met_in_tables(outcomes)
     parts = met_by_parts(held.rows)
+    untried = sum(not one.tried and one.figure not in tables for one in attributed(held.rows))
     return (
         f"Of {len(every)} printed figures of attacks, {len(tables)} lie within {CLOSE:.0%} of the tables of this page, "
         f"{len(parts)} within {CLOSE:.0%} of the [released code re-enacted](#as-released) with some of its parts on, "
-        f"{len(parts | tables)} within one or the other; {len(every) - len(parts | tables)} are not met. "
+        f"{len(parts | tables)} within one or the other; {len(every) - len(parts | tables)} are not met"
+        f"{f', of which {untried} were not tried with parts' if untried else ''}. "
     )
 
 
