@@ -1,5 +1,7 @@
 """Gaussians cut by planes, for many records at once."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -28,3 +30,24 @@ def test_a_belief_that_leaves_where_it_was_has_lost_its_digits_and_is_not_taken(
     belief.learn(Answer(torch.zeros(2, 2).double(), pairs, pairs + 1, pairs == 0, None))
     assert belief.mean.tolist() == [[0.0, 0.0], [1.0, 0.0]]
     assert belief.covariance[:, 0, 0].tolist() == [1.0, 0.5]
+
+
+def test_an_answer_that_contradicts_all_before_it_moves_nothing():
+    """Two records are told nearer and nearer; then one is said to lie 300 of its standard deviations away."""
+    belief = CutGaussian(
+        torch.tensor([[1.0], [0.0]]).double(), lambda own: torch.cat([-own, torch.zeros_like(own)], dim=1), 2
+    )
+
+    def learn(level: torch.Tensor, above: torch.Tensor) -> None:
+        first, second = torch.where(above, 0, 1), torch.where(above, 1, 0)
+        answer = SimpleNamespace(own=level, above=first, below=second, reading=None, shown=torch.ones_like(above))
+        answer.gaps = lambda logits: logits.gather(1, first) - logits.gather(1, second)
+        belief.learn(answer)
+
+    for _ in range(12):
+        learn(belief.mean.clone(), 0.3 > belief.mean)
+    before, spread = belief.mean.clone(), belief.covariance[:, 0].sqrt()
+    learn(before + torch.tensor([[300.0], [0.0]]) * spread, torch.ones(2, 1, dtype=torch.bool))
+    moved = ((belief.mean - before) / spread).ravel().tolist()
+    assert moved[0] == 0
+    assert 0.1 < moved[1] < 2
