@@ -45,7 +45,7 @@ def test_an_answer_that_contradicts_all_before_it_moves_nothing():
         belief.learn(answer)
 
     for _ in range(12):
-        learn(belief.mean.clone(), 0.3 > belief.mean)
+        learn(belief.mean.clone(), belief.mean < 0.3)
     before, spread = belief.mean.clone(), belief.covariance[:, 0].sqrt()
     learn(before + torch.tensor([[300.0], [0.0]]) * spread, torch.ones(2, 1, dtype=torch.bool))
     moved = ((belief.mean - before) / spread).ravel().tolist()
