@@ -72,7 +72,10 @@ def test_no_attacker_is_given_the_noise(subject):
 
 
 def test_it_simulates_noise_of_the_right_size(subject):
-    """Log-scores of 400 records move as much by simulated noise as by the party's own, within a fifth."""
+    """Log-scores of 400 records move as much by simulated noise as by the party's own.
+
+    On average (their squares have heavy tails), within a tenth: six times the spread of what was simulated 40 times.
+    """
     sample = subject.sample(0, 400, 50)
     with torch.no_grad():
         mean = subject.model.logits(sample.own, sample.truth)
@@ -80,7 +83,7 @@ def test_it_simulates_noise_of_the_right_size(subject):
         noise = subject.model.simulated_noise(400, seeded(1, "test"))
         simulated = subject.model.logits(sample.own, sample.truth, noise=noise) - mean
     assert float(real.std()) > 0.1
-    assert float(simulated.std() / real.std()) == pytest.approx(1, abs=0.2)
+    assert float(simulated.abs().mean() / real.abs().mean()) == pytest.approx(1, abs=0.1)
 
 
 def test_other_simulations_of_the_same_rows_draw_anew(subject):

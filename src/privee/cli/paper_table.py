@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -45,17 +46,17 @@ def _same(rows: Sequence[Row]) -> dict[str, str]:
 
 def _print_narrow(rows: Sequence[Row], names: Sequence[str], places: Sequence[str]) -> Sequence[str]:
     """The table that fits, and which figures it has: first places become headings between rows, then figures go."""
-    above, table = 0, _narrow(rows, names, places, 0)
-    while out.measure(table, options=out.options.update(width=1000)).maximum > out.width:
-        if above < len(places) - 1:
-            above += 1
-        elif len(names) > 1:
-            names = names[:-1]
-        else:
-            break
-        table = _narrow(rows, names, places, above)
-    out.print(table)
-    return names
+
+    def width(count: int, above: int) -> int:
+        table = _narrow(rows, names[:count], places, above)
+        return out.measure(table, options=out.options.update(width=1000)).maximum
+
+    most = min(len(names), max(1, out.width // 3))  # a figure and a blank take three columns at the very least
+    above = next((above for above in range(len(places)) if width(most, above) <= out.width), max(0, len(places) - 1))
+    fitting = bisect_right(range(1, most + 1), out.width, key=lambda count: width(count, above))
+    shown = names[: max(1, fitting)]
+    out.print(_narrow(rows, shown, places, above))
+    return shown
 
 
 def _narrow(rows: Sequence[Row], names: Sequence[str], places: Sequence[str], above: int) -> Table:

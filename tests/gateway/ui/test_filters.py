@@ -43,7 +43,7 @@ def test_an_address_that_is_read_can_be_written_again():
     assert Filters().link("/ui") == "/ui"
 
 
-PERSON = "c1000"
+PERSON = "kunde1000"
 BAD = [
     ("range=x", "Range must be one of 24h, 7d, 30d."),
     ("range=24h&range=7d", "An address holds each of these once at most"),
