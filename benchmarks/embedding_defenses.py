@@ -11,14 +11,10 @@ stored in benchmarks/results/embedding_defenses.json once it is measured.
 
 from __future__ import annotations
 
-import argparse
-import dataclasses
-import json
 import shutil
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +25,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks._embedding.coordinator import Records, told_by_code, told_by_embedding
 from benchmarks._sealed import cases
+from benchmarks._shared.cells import Cell, Cells, cell_options
 from privee.audit import Grid, run_grid
 from privee.audit.sources import _subject
 from privee.scores import utility_of
@@ -54,16 +51,7 @@ FIRST = ("none", "mid:weight=0.005", "dcor:weight=1", "adversarial:weight=1", "s
 ATTACKS = ("gradient-inversion", "prior-informed", "learned-inversion", "boosted-trees")
 
 
-@dataclasses.dataclass(frozen=True)
-class Cell:
-    dataset: str
-    spec: str
-    seed: int
-
-    @property
-    def key(self) -> str:
-        return f"{self.dataset}, {self.spec}, seed {self.seed}"
-
+class DefendedCell(Cell):
     def measured(self, folder: Path) -> dict[str, Any]:
         data = cases.data_of(self.dataset, self.seed)
         joint = self._trained(folder, data)
@@ -109,15 +97,15 @@ def on_scores(joint: Any, data: Any, seed: int) -> dict[str, Any]:
     return {"kept": card.guess_normalised, "attacks": {name: each[name] for name in sorted(each)}}
 
 
-def cells(datasets: tuple[str, ...]) -> Iterator[Cell]:
+def cells(datasets: tuple[str, ...]) -> Iterator[DefendedCell]:
     """What matters most first: a run that was interrupted goes on with what is missing."""
     for specs in (FIRST, [spec for spec in SPECS if spec not in FIRST]):
         for dataset in datasets:
-            yield from (Cell(dataset, spec, seed) for seed in SEEDS[dataset] for spec in specs)
+            yield from (DefendedCell(dataset, spec, seed) for seed in SEEDS[dataset] for spec in specs)
 
 
 def mean(found: dict[str, Any], dataset: str, spec: str, name: str) -> float | None:
-    values = [found.get(Cell(dataset, spec, seed).key, {}).get(name) for seed in SEEDS[dataset]]
+    values = [found.get(DefendedCell(dataset, spec, seed).key, {}).get(name) for seed in SEEDS[dataset]]
     known = [value for value in values if value is not None]
     return statistics.fmean(known) if known else None
 
@@ -150,30 +138,17 @@ def write_page(found: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="*", help="these datasets alone")
-    parser.add_argument("--minutes", type=float, default=1e9, help="stop after so long; what is missing can follow")
-    parser.add_argument("--show", action="store_true", help="print what is stored and measure nothing")
-    parser.add_argument("--page", action="store_true", help="put what is stored into docs/embedding_defenses.md")
-    given = parser.parse_args()
+    given = cell_options(__doc__, "docs/embedding_defenses.md").parse_args()
     torch.set_num_threads(1)
-    stored: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"torch": torch.__version__}
-    found = stored.setdefault("cells", {})
-    todo = [cell for cell in cells(tuple(given.only or SEEDS)) if cell.key not in found]
-    end = time.monotonic() + 60 * given.minutes
-    with tempfile.TemporaryDirectory(prefix="privee-embedding-") as folder:
-        for k, cell in enumerate([] if given.show or given.page else todo):
-            if time.monotonic() > end:
-                break
-            started = time.process_time()
-            measured = cell.measured(Path(folder))
-            found[cell.key] = measured | {"cpu_seconds": round(time.process_time() - started, 1)}
-            RESULTS.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
-            print(f"{k + 1} of {len(todo)}: {cell.key}: {found[cell.key]}", flush=True)
+    stored = Cells(RESULTS)
+    if not (given.show or given.page):
+        with tempfile.TemporaryDirectory(prefix="privee-embedding-") as folder:
+            todo = cells(tuple(given.only or SEEDS))
+            stored.measure(todo, Path(folder), given.minutes, clock="cpu_seconds")
     if given.page:
-        write_page(found)
+        write_page(stored.found)
     for dataset in given.only or SEEDS:
-        print("\n".join([dataset, *table(found, dataset)]))
+        print("\n".join([dataset, *table(stored.found, dataset)]))
 
 
 if __name__ == "__main__":

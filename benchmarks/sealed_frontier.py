@@ -15,13 +15,9 @@ and a run that was interrupted goes on with those that are missing. --show only 
 
 from __future__ import annotations
 
-import argparse
-import dataclasses
-import json
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,6 +27,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks._sealed import cases, leaks, tables
+from benchmarks._shared.cells import Cell, Cells, cell_options
 from privee.audit import Grid, run_grid
 from privee.audit.sources import _subject
 from privee.scores import utility_of
@@ -55,16 +52,7 @@ THEN = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Cell:
-    dataset: str
-    spec: str
-    seed: int
-
-    @property
-    def key(self) -> str:
-        return f"{self.dataset}, {self.spec}, seed {self.seed}"
-
+class SealedCell(Cell):
     def measured(self, folder: Path) -> dict[str, Any]:
         data = cases.data_of(self.dataset, self.seed)
         if self.spec in ("own columns", "unsealed, hidden layer"):
@@ -153,48 +141,28 @@ def _sealed(path: Path, data: Any, settings: Any, seal: Seal, teacher: Any) -> A
     return kept[-1]
 
 
-def cells(datasets: tuple[str, ...]) -> Iterator[Cell]:
+def cells(datasets: tuple[str, ...]) -> Iterator[SealedCell]:
     """What matters most first."""
     for specs in ((*PLAIN, *FIRST), SECOND, (RELEASED,), THEN):
         for seed in SEEDS:
             for dataset in datasets:
                 if specs != (RELEASED,) or dataset != "mnist":  # hours, with so many columns
-                    yield from (Cell(dataset, spec, seed) for spec in specs)
-
-
-def keep(stored: dict[str, Any], file: Path) -> None:
-    """Whole or not at all."""
-    beside = file.with_suffix(".part")
-    beside.write_text(json.dumps({"torch": torch.__version__} | stored, indent=1) + "\n", encoding="utf-8")
-    beside.replace(file)
+                    yield from (SealedCell(dataset, spec, seed) for spec in specs)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = cell_options(__doc__, "docs/sealed_parties.md")
     folder = Path(tempfile.gettempdir()) / "privee-sealed-frontier"
     parser.add_argument("--folder", type=Path, default=folder, help="where models are kept [%(default)s]")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where cells are stored [%(default)s]")
-    parser.add_argument("--only", nargs="*", help="these datasets alone")
-    parser.add_argument("--minutes", type=float, default=1e9, help="stop after so long; what is missing can follow")
-    parser.add_argument("--show", action="store_true", help="print what is stored and measure nothing")
-    parser.add_argument("--page", action="store_true", help="put what is stored into docs/sealed_parties.md")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    stored: dict[str, Any] = json.loads(given.results.read_text()) if given.results.exists() else {}
-    found = stored.setdefault("cells", {})
-    todo = [cell for cell in cells(tuple(given.only or cases.DATASETS)) if cell.key not in found]
-    end = time.monotonic() + 60 * given.minutes
-    for k, cell in enumerate([] if given.show or given.page else todo):
-        if time.monotonic() > end:
-            break
-        started = time.monotonic()
-        found[cell.key] = cell.measured(given.folder) | {"seconds": 0.0}
-        found[cell.key]["seconds"] = round(time.monotonic() - started, 1)
-        keep(stored, given.results)
-        print(f"{k + 1} of {len(todo)}: {cell.key}: {found[cell.key]}", flush=True)
+    stored = Cells(given.results)
+    if not (given.show or given.page):
+        stored.measure(cells(tuple(given.only or cases.DATASETS)), given.folder, given.minutes)
     if given.page:
-        tables.write_page(found)
-    tables.show(found)
+        tables.write_page(stored.found)
+    tables.show(stored.found)
 
 
 if __name__ == "__main__":
