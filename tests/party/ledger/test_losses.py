@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from privee.durable.database import LedgerUnavailableError, connect
 from privee.errors import PriveeError
 from privee.party.ledger import PartyLedger
+from privee.party.ledger.opening import url_of
 from privee.party.ledger.place import is_same, place_of
 from tests._support.ledger_cases import start
 from tests._support.party_ledger_cases import OTHER_SEAL, Place, codes_of, copied, count, pin
@@ -104,6 +105,42 @@ def test_another_secret_opens_nothing(place, tmp_path):
     used(Place(str(tmp_path / "other.db"), tmp_path / "other.key"))
     shutil.copy(tmp_path / "other.key", place.secret)
     refused(place, "another key")
+
+
+# Of another version
+
+
+def stored_version(place: Place, version: str | None = None) -> str | None:
+    """Read, or put another in its place."""
+    engine = connect(url_of(place.address))
+    with engine.begin() as connection:
+        if version is not None:
+            connection.execute(sa.text("UPDATE about SET value = :v WHERE name = 'version'"), {"v": version})
+        found = connection.execute(sa.text("SELECT value FROM about WHERE name = 'version'")).scalar()
+    engine.dispose()
+    return found
+
+
+@pytest.mark.parametrize("version", ["party 0", "party 2", "party 10"])
+def test_tables_of_another_version_are_refused_and_left_alone(place, version):
+    """Also by those who would accept a loss: nothing is lost, and nothing is made over."""
+    used(place)
+    assert stored_version(place) == "party 1"
+    stored_version(place, version)
+    words = f"has tables of version '{version}', and this privee knows 'party 1' alone: go on with the privee that made"
+    refused(place, words)
+    with pytest.raises(PriveeError, match=words):
+        PartyLedger.accept_loss(place.address, place.secret, reason="it does not open", actor="me")
+    assert stored_version(place) == version
+    stored_version(place, "party 1")
+    with place.open() as ledger:
+        assert codes_of(ledger, "ab") == [1, 2]
+
+
+def test_what_is_no_partys_ledger_is_called_that(place):
+    used(place)
+    stored_version(place, "0007")
+    refused(place, "something else than a party's ledger")
 
 
 @pytest.mark.parametrize("end", ["", "-wal", "-shm", "-mark"])

@@ -7,6 +7,7 @@ is there is not made anew, and a SQLite file must be the very file that was made
 from __future__ import annotations
 
 import contextlib
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from privee.party.ledger.place import is_same, place_of
 from privee.party.ledger.schema import APPEND_ONLY, VERSION, about, metadata, tally
 
 _VERSION, _PLACE = "version", "place"
-_ELSE = "this database holds something else than a party's ledger, or one of another privee"
+_ELSE = "this database holds something else than a party's ledger"
 _WAY_OUT = "put back its newest copy, or go on without with privee party accept-loss"
 
 
@@ -96,8 +97,7 @@ def _checked(engine: sa.Engine, keys: PartyKeys, secret: Path) -> Opened:
         if not sa.inspect(connection).has_table(about.name):
             raise PriveeError(_ELSE)
         held = {row.name: row.value for row in connection.execute(sa.select(about))}
-        if held.get(_VERSION) != VERSION:
-            raise PriveeError(_ELSE)
+        _check_version(held.get(_VERSION, ""))
         check_key(connection, keys)
         latest = max((entry.at for entry in entries(connection, last=1)), default=0)
     kept, lost = compare(marked)
@@ -107,6 +107,18 @@ def _checked(engine: sa.Engine, keys: PartyKeys, secret: Path) -> Opened:
             "one, or end it and go on with this one alone with privee party accept-loss"
         )
     return Opened(marked, keys, max(latest, kept.at if kept else 0), lost)
+
+
+def _check_version(found: str) -> None:
+    """Tables of another version are left as they are: counting in them wrongly could allow a second code."""
+    if found == VERSION:
+        return
+    if not re.fullmatch(r"party [0-9]{1,9}", found):
+        raise PriveeError(_ELSE)
+    raise PriveeError(
+        f"this party's ledger has tables of version {found!r}, and this privee knows {VERSION!r} alone: go on with the "
+        "privee that made it, or a newer one"
+    )
 
 
 def marked_by(engine: sa.Engine, keys: PartyKeys, secret: Path) -> Marked:

@@ -7,6 +7,8 @@ records beside its labels. Of no record more is sent than training the model sen
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor, nn
 
@@ -37,23 +39,43 @@ def warm_start(joint: JointModel, teacher: JointModel, rows: Tensor, seed: int) 
         raise PriveeError("the finished model has other parties")
     top = joint.coordinator.learner.model
     for place, (party, known) in enumerate(zip(joint.parties, teacher.parties, strict=True)):
-        model = party.learner.model
-        if not isinstance(model, JointEncoder):
-            if place == 0:
-                model.load_state_dict(known.learner.model.state_dict())
-            continue
-        model.bottom.load_state_dict(known.learner.model.state_dict())
-        with torch.inference_mode():
-            embedded = model.bottom(known._features[rows[:MOST_ROWS]])
-        middles = _middles(embedded, model.seal.codes, derived(seed, "middles", party.name))
-        _begin(model.head, embedded, middles)
-        book = top.book(place) if isinstance(top, SealedTop) else None
-        if book is not None and book.seal.signs is None:
-            with torch.no_grad():
-                book.vectors.copy_(middles)
+        model, weights = party.learner.model, known.learner.model.state_dict()
+        if isinstance(model, JointEncoder):
+            middles = begin_codes(model, weights, known._features[rows[:MOST_ROWS]], seed, party.name)
+            put_middles(top, place, middles)
+        elif place == 0:
+            model.load_state_dict(weights)
     active = joint.parties[0]
     if isinstance(active, ActiveParty):
         active.believe(rows, teacher.coordinator.scores(rows), BELIEF)
+
+
+def begin_codes(
+    model: JointEncoder, weights: Mapping[str, Tensor], features: Tensor, seed: int, party: str
+) -> Tensor:
+    """Begin with a finished bottom, and with groups of its embeddings as codes; gives back their middles.
+
+    Args:
+        model: of the party that is to be sealed.
+        weights: of the bottom of the finished model.
+        features: the party's first training rows, `MOST_ROWS` at most.
+        seed: for the first middles.
+        party: its name.
+    """
+    model.bottom.load_state_dict(dict(weights))
+    with torch.inference_mode():
+        embedded = model.bottom(features)
+    middles = _middles(embedded, model.seal.codes, derived(seed, "middles", party))
+    _begin(model.head, embedded, middles)
+    return middles
+
+
+def put_middles(top: nn.Module, place: int, middles: Tensor) -> None:
+    """Let middles stand for the codes of the party at this place; signs have no book of their own to begin with."""
+    book = top.book(place) if isinstance(top, SealedTop) else None
+    if book is not None and book.seal.signs is None:
+        with torch.no_grad():
+            book.vectors.copy_(middles)
 
 
 def _middles(embedded: Tensor, count: int, seed: int) -> Tensor:
