@@ -1,16 +1,20 @@
-"""Does a federated run end as the local one? Separate processes with mutual TLS; 2, 3 and 5 parties, two models.
+"""Does a federated run end as the local one? Separate processes with mutual TLS; 2, 3 and 5 parties, two models, seals.
 
     python benchmarks/federation_same_result.py [EPOCHS]     default: 2; a few minutes
 
 prints the table and stores benchmarks/results/federation_same_result.json. One project of five sites on the digits
 dataset; each job is of its first 2, 3 or 5 sites. `difference` is the largest between any two weights of any role; the
-bar is 1e-6. Ends with exit code 1 if a job misses it.
+bar is 1e-6, and for sealed sites, which get the secrets of the local run's parties, the codes must be the same. One of
+the sealed jobs starts from the finished one before it, and is compared with `privee seal` of the local run. Ends with
+exit code 1 if a job misses the bar or a code.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
+import shutil
 import socket
 import sys
 import tempfile
@@ -32,8 +36,12 @@ from privee.federation.kits.run import run_job, wait_for_sites
 from privee.federation.kits.simulator import assemble
 from privee.federation.kits.start_kit import local_kits, parts_of
 from privee.federation.settings import JobSettings, dataset_source
-from privee.vfl.experiment import train_run
+from privee.vfl.experiment import TrainingOutcome, train_run
 from privee.vfl.joint_data import from_dataset
+from privee.vfl.seal import parse_seal
+from privee.vfl.seal.drawing import KEY
+from privee.vfl.seal.records import read_codes
+from privee.vfl.seal.sealing import seal_run
 from privee.vfl.training import TrainingSettings
 from privee.vfl.weights import load_tensors
 
@@ -54,6 +62,25 @@ def job_of(model: str, parties: int, epochs: int) -> JobSettings:
     return JobSettings(run=f"{model}-{parties}", parties=names, model=model, training=training, source=source, **times)
 
 
+def sealed_job(run: str, seal: str, epochs: int, sensitive: tuple[str, ...] = (), **more: Any) -> JobSettings:
+    """Three parties, both passive ones sealed; a sensitive column is the first one's."""
+    job = job_of("mlp", 3, epochs)
+    seals = {name: parse_seal(seal) for name in job.parties[1:]}
+    seals |= {job.parties[1]: dataclasses.replace(parse_seal(seal), sensitive=sensitive)}
+    return dataclasses.replace(job, run=run, seals=seals, **more)
+
+
+def jobs_of(epochs: int) -> list[JobSettings]:
+    plain = [job_of(model, parties, epochs) for model in MODELS for parties in PARTIES]
+    return [
+        *plain,
+        sealed_job("joint", "codes=8,epsilon=2", epochs),
+        sealed_job("sensitive", "codes=8,epsilon=2", epochs, ("pixel_4_4",)),
+        sealed_job("own", "codes=8,epsilon=2,learn=own", epochs, ("pixel_4_4",)),
+        sealed_job("start-from", "codes=8", epochs, start_from="mlp-3"),
+    ]
+
+
 def compared(one: Path, other: Path) -> dict[str, Any]:
     """How many weights two runs have, and the largest difference between them."""
     count, worst = 0, 0.0
@@ -67,21 +94,44 @@ def compared(one: Path, other: Path) -> dict[str, Any]:
     return {"weights": count, "difference": worst}
 
 
+def local_run(job: JobSettings, folder: Path) -> TrainingOutcome:
+    """The same in one process."""
+    path = folder / job.run
+    if job.start_from is not None:
+        return seal_run(folder / job.start_from, path, next(iter(job.seals.values())))
+    data = from_dataset(load_dataset("digits"), Partition.from_dict(dict(job.source["partition"])))
+    return train_run(path, data, job.model, job.training, seals=job.seals)
+
+
 def measure(admin: Admin, project: Project, job: JobSettings, folder: Path) -> dict[str, Any]:
-    """One job, and the local run with the same settings."""
+    """The local run, and one job with the same settings and secrets."""
+    local, places = local_run(job, folder / "local"), parts_of(project)
+    here, there = folder / "local" / job.run, folder / job.run
+    for site in job.seals:
+        (places[site] / job.run).mkdir(parents=True)
+        shutil.copy(here / "parties" / site / KEY, places[site] / job.run / KEY)
     started = time.perf_counter()
     state, coordinator = run_job(admin, write_job(folder / "job", job), folder / "fetched" / job.run)
     if "outcome" not in state:
         raise SystemExit(state)
     seconds = time.perf_counter() - started
-    places = parts_of(project)
-    assemble(folder / job.run, coordinator, {site: places[site] / job.run for site in job.parties})
-    data = from_dataset(load_dataset("digits"), Partition.from_dict(dict(job.source["partition"])))
-    local = train_run(folder / "local" / job.run, data, job.model, job.training)
-    about = {"model": job.model, "parties": len(job.parties), "epochs": job.training.epochs}
+    assemble(there, coordinator, {site: places[site] / job.run for site in job.parties})
+    about = {"model": job.model, "parties": len(job.parties), "epochs": local.epochs} | sealed_as(job)
     accuracy = {"accuracy": state["outcome"]["test"]["accuracy"], "local_accuracy": local.test.accuracy}
-    found = compared(folder / "local" / job.run, folder / job.run)
+    found = compared(here, there)
+    if job.seals:
+        pairs = [[read_codes(run / "parties" / site)[1] for run in (here, there)] for site in job.seals]
+        found["other_codes"] = sum(int((one != other).sum()) for one, other in pairs)
     return about | found | accuracy | {"seconds": seconds, "load": os.getloadavg()[0]}
+
+
+def sealed_as(job: JobSettings) -> dict[str, Any]:
+    """In words; empty without seals."""
+    if not job.seals:
+        return {}
+    seal = next(iter(job.seals.values()))
+    started = {} if job.start_from is None else {"start_from": job.start_from}
+    return {"seal": seal.spec, "sensitive": list(seal.sensitive)} | started
 
 
 def main() -> None:
@@ -91,20 +141,19 @@ def main() -> None:
         project = create_project(folder / "project", everybody, port=free_port(), direct_port=free_port())
         with local_kits(project), admin_of(project, 120) as admin:
             wait_for_sites(admin, everybody.parties, 120)
-            for model in MODELS:
-                for parties in PARTIES:
-                    rows.append(measure(admin, project, job_of(model, parties, epochs), folder))
-                    print(json.dumps(rows[-1]), flush=True)
-    table = Table(
-        "model", "parties", "epochs", "weights", "largest difference", "test accuracy", "of the local run", "s"
-    )
+            for job in jobs_of(epochs):
+                rows.append(measure(admin, project, job, folder))
+                print(json.dumps(rows[-1]), flush=True)
+    columns = ("model", "parties", "seal", "epochs", "weights", "difference", "test accuracy", "of the local run", "s")
+    table = Table(*columns)
     for row in rows:
-        head = [row["model"], str(row["parties"]), str(row["epochs"]), f"{row['weights']:,}"]
+        seal = " ".join([row.get("seal", "-"), *row.get("sensitive", ()), row.get("start_from", "")]).strip()
+        head = [row["model"], str(row["parties"]), seal, str(row["epochs"]), f"{row['weights']:,}"]
         accuracies = [f"{row[name]:.2%}" for name in ("accuracy", "local_accuracy")]
         table.add_row(*head, f"{row['difference']:.1e}", *accuracies, f"{row['seconds']:.0f}")
     Console(width=120).print(table)
     RESULTS.write_text(json.dumps({"bar": BAR, "jobs": rows}, indent=1) + "\n")
-    sys.exit(int(any(row["difference"] > BAR for row in rows)))
+    sys.exit(int(any(row["difference"] > BAR or row.get("other_codes", 0) for row in rows)))
 
 
 if __name__ == "__main__":

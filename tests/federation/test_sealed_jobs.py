@@ -70,6 +70,55 @@ def test_a_run_may_have_seals_of_its_own(project, tmp_path, monkeypatch):
     assert asked == [project.job, dataclasses.replace(project.job, seals={"phone": Seal(codes=4)})]
 
 
+def given_to_run(project, tmp_path, monkeypatch, *words) -> list:
+    """The jobs that `run` would submit."""
+    asked = []
+    monkeypatch.setattr(kits_run, "run_project", lambda found, out, **_: asked.append(found.job) or _stop())
+    with pytest.raises(PriveeError, match="not now"):
+        invoked("run", project.folder, "--out", tmp_path / "risk-sealed", *words)
+    return asked
+
+
+def _stop() -> None:
+    raise PriveeError("not now")
+
+
+def test_a_run_may_start_from_a_finished_one(project, tmp_path, monkeypatch):
+    """Also from one called `run`, which is what a project's job is called before it has a name."""
+    for name in ("risk", "run"):
+        words = ("--seal", "codes=8", "--start-from", tmp_path / name)
+        (job,) = given_to_run(project, tmp_path, monkeypatch, *words)
+        seals = {"shop": Seal(codes=8), "phone": Seal(codes=8)}
+        assert job == dataclasses.replace(project.job, run="risk-sealed", start_from=name, seals=seals)
+    invoked("init", tmp_path / "plain", "--party", "bank", "--party", "shop", "--active", "bank")
+    with pytest.raises(PriveeError, match="only a run with seals starts from a finished one"):
+        invoked("run", tmp_path / "plain", "--out", tmp_path / "x", "--start-from", "risk")
+
+
+def test_sensitive_columns_of_own_tables_are_told_to_their_owner_alone(project, tmp_path, monkeypatch):
+    words = ("--seal", "codes=8", "--sensitive", "shop:basket", "--sensitive", "phone:calls")
+    (job,) = given_to_run(project, tmp_path, monkeypatch, *words)
+    assert job.seals == {"shop": Seal(sensitive=("basket",)), "phone": Seal(sensitive=("calls",))}
+    given = ["--party", "bank", "--party", "shop", "--active", "bank", "--seal", "codes=4", "--sensitive", "basket"]
+    invoked("init", tmp_path / "one", *given)
+    assert Project.open(tmp_path / "one").job.seals == {"shop": Seal(codes=4, sensitive=("basket",))}
+    for unclear in ("basket", "bank:salary"):
+        with pytest.raises(PriveeError, match=f"whose column is '{unclear}'.* one of shop, phone"):
+            invoked("run", project.folder, "--out", tmp_path / "x", "--seal", "codes=8", "--sensitive", unclear)
+    with pytest.raises(PriveeError, match="give --seal as well"):
+        invoked("run", project.folder, "--out", tmp_path / "x", "--sensitive", "shop:basket")
+
+
+def test_sensitive_columns_of_a_dataset_are_told_to_their_owner_alone(tmp_path):
+    given = ["--dataset", "digits", "--parties", 3, "--seal", "codes=4", "--sensitive", "pixel_4_4"]
+    invoked("init", tmp_path / "digits", *given)
+    seals = Project.open(tmp_path / "digits").job.seals
+    assert sorted(seal.sensitive for seal in seals.values()) == [(), ("pixel_4_4",)]
+    with pytest.raises(PriveeError, match="no sealed party has a column called 'pixel_9_9'"):
+        invoked("init", tmp_path / "no", *given, "--sensitive", "pixel_9_9")
+    assert not (tmp_path / "no").exists()
+
+
 def test_a_site_says_what_it_insists_on_and_a_new_table_does_not_undo_it(project, tmp_path):
     kit, table = project.kit("shop"), write_tables(tmp_path, ("bank", "shop"))["shop"]
     invoked("data", kit, "--data", table, "--id", "customer")
@@ -86,7 +135,10 @@ def test_a_site_says_what_it_insists_on_and_a_new_table_does_not_undo_it(project
 def test_simulated_sealed_sites_train_as_in_one_process(tmp_path):
     """Two seals, one learned with the task and one from own columns, pipelined, over NVFlare's own processes."""
     files = write_tables(tmp_path, NAMES)
-    seals = {"shop": Seal(codes=4, epsilon=3.0), "phone": Seal(codes=4, epsilon=3.0, learn="own")}
+    seals = {
+        "shop": Seal(codes=4, epsilon=3.0, sensitive=("pixel_30",)),
+        "phone": Seal(codes=4, epsilon=3.0, learn="own", sensitive=("pixel_50", "pixel_51")),
+    }
     columns = dict.fromkeys(NAMES, "customer")
     data = from_tables(files, active="bank", id_columns=columns, label="digit", test_share=0.2, seed=0)
     settings = TrainingSettings(epochs=2, batch_size=64, learning_rate=0.01, pipeline=True, scaling="standard")
@@ -97,6 +149,8 @@ def test_simulated_sealed_sites_train_as_in_one_process(tmp_path):
     given += ["--epochs", 2, "--batch-size", 64, "--learning-rate", 0.01, "--scaling", "standard", "--schedule"]
     given += ["constant", "--penalty", 0, "--patience", 0, "--pipeline"]
     given += [word for site, seal in seals.items() for word in ("--seal", f"{site}:{seal.spec}")]
+    marked = [f"{site}:{name}" for site, seal in seals.items() for name in seal.sensitive]
+    given += [word for name in marked for word in ("--sensitive", name)]
     code, words = said(started("simulate", *given, "--out", tmp_path / "run", "--json"), 200)
     assert code == 0, words
     assert json.loads(words[words.index("{") :])["seals"] == expected.seals

@@ -171,6 +171,17 @@ def test_another_runs_part_stays_out_of_reach_of_a_build_that_fails(tmp_path):
     assert not (tmp_path / "run" / CODES).exists()
 
 
+def test_a_column_marked_sensitive_that_is_not_there_is_no_protection_so_the_site_refuses(tmp_path):
+    for learn in ("joint", "own"):
+        seal = Seal(codes=4, learn=learn, sensitive=("pixel_4_4", "salary"))
+        job = dataclasses.replace(digits_job("mlp", 2), seals={SITE: seal})
+        ask = Asker(tmp_path / learn, job)
+        ask.hello()
+        ask(Note("encode"))
+        ask.refuses(Note("build", {"n_classes": 10}), "no column called 'salary', which the job marks as sensitive")
+        assert not (tmp_path / learn / "run" / KEY).exists()
+
+
 # --- a site that insists ---------------------------------------------------------------------------------------------
 
 WEAKER = {

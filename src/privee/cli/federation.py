@@ -12,7 +12,7 @@ from privee.cli.embedding_options import EmbeddingDefenseOption, given_embedding
 from privee.cli.model_options import MODEL_NAMES, id_columns, named_files, show_outcome
 from privee.cli.names import DATASET
 from privee.cli.output import InterruptedByUserError, err, out, print_json, progress_bar
-from privee.cli.seal_options import SealOption
+from privee.cli.seal_options import SealOption, SensitiveOption, StartOption, job_seals
 from privee.cli.training_options import (
     Batch,
     ClassWeights,
@@ -32,7 +32,6 @@ from privee.errors import PriveeError
 if TYPE_CHECKING:
     from privee.federation.settings import JobSettings, SiteSettings
     from privee.vfl.experiment import TrainingOutcome
-    from privee.vfl.seal import Seal
     from privee.vfl.training import TrainingSettings
 
 app = typer.Typer(no_args_is_help=True, help="Train across organisations, each on its own machine, over NVIDIA FLARE.")
@@ -84,6 +83,7 @@ def simulate(
     pipeline: Pipeline = False,
     packing: Packed = "exact",
     seal: SealOption = None,
+    sensitive: SensitiveOption = None,
     embedding_defense: EmbeddingDefenseOption = None,
     answer_seconds: Answer = 30.0,
     align_seconds: Align = 600.0,
@@ -99,7 +99,8 @@ def simulate(
     training = open_settings(given, dataset=dataset, seed=seed, pipeline=pipeline)
     shares = (parties, adversary_fraction, split)
     names, source, sites = _data(dataset, shares, party, active, ids, label, test_share, seed)
-    job = _job(names, model, training, source, packing, (seal, embedding_defense), (answer_seconds, align_seconds))
+    told = (seal, sensitive, embedding_defense)
+    job = _job(names, model, training, source, packing, told, (answer_seconds, align_seconds))
     show_outcome(_followed("simulating", lambda told: work(run, job, sites, on_state=told)), as_json)
 
 
@@ -134,6 +135,7 @@ def init(
     pipeline: Pipeline = False,
     packing: Packed = "exact",
     seal: SealOption = None,
+    sensitive: SensitiveOption = None,
     embedding_defense: EmbeddingDefenseOption = None,
     answer_seconds: Answer = 30.0,
     align_seconds: Align = 600.0,
@@ -149,7 +151,8 @@ def init(
     training = open_settings(given, dataset=dataset, seed=seed, pipeline=pipeline)
     shares = (parties, adversary_fraction, split)
     names, source, sites = _data(dataset, shares, party, active, ids, label, test_share, seed)
-    job = _job(names, model, training, source, packing, (seal, embedding_defense), (answer_seconds, align_seconds))
+    told = (seal, sensitive, embedding_defense)
+    job = _job(names, model, training, source, packing, told, (answer_seconds, align_seconds))
     made = create_project(project, job, server=server, port=port, direct_port=direct_port, sites=sites)
     kits = {name: str(made.kit(name)) for name in (server, *names)}
     if as_json:
@@ -201,6 +204,8 @@ def run(
     wait: Annotated[float, typer.Option(help="Seconds to wait for sites, at first and after one was lost.")] = 300.0,
     attempts: Annotated[int, typer.Option(min=1, help="How often to go on after a site was lost.")] = 5,
     seal: SealOption = None,
+    sensitive: SensitiveOption = None,
+    start_from: StartOption = None,
     embedding_defense: EmbeddingDefenseOption = None,
     as_json: Json = False,
 ) -> None:
@@ -208,7 +213,8 @@ def run(
 
     Seals or embedding defenses that are given here are in place of those that `init` was given.
 
-    Example: `privee federation run risk --out runs/risk`
+    Example: `privee federation run risk --out runs/risk`, then
+    `privee federation run risk --out runs/risk-sealed --seal codes=8 --start-from runs/risk`
     """
     import contextlib
     import dataclasses
@@ -218,12 +224,14 @@ def run(
     from privee.federation.kits.start_kit import local_kits, parts_of
 
     opened = Project.open(project)
-    if seal or embedding_defense:
-        seals, passive = _seals(seal, opened.job.parties), opened.job.parties[1:]
-        defenses = given_embedding_defenses(embedding_defense, passive)
-        opened = dataclasses.replace(
-            opened, job=dataclasses.replace(opened.job, seals=seals, embedding_defenses=defenses)
-        )
+    job = opened.job
+    if seal or sensitive or embedding_defense:
+        seals = job_seals(seal, sensitive, job.parties, job.source)
+        defenses = given_embedding_defenses(embedding_defense, job.parties[1:])
+        job = dataclasses.replace(job, seals=seals, embedding_defenses=defenses)
+    if start_from is not None:
+        job = dataclasses.replace(job, run=run.name, start_from=start_from.name)
+    opened = dataclasses.replace(opened, job=job)
     timeouts = JobTimeouts(sites=wait, attempts=attempts)
     parts = parts_of(opened) if local else None
     with local_kits(opened) if local else contextlib.nullcontext():
@@ -268,7 +276,7 @@ def _job(
     training: tuple[TrainingSettings, tuple[str, ...]],
     source: Mapping[str, Any],
     packing: str,
-    told: tuple[list[str] | None, list[str] | None],
+    told: tuple[list[str] | None, list[str] | None, list[str] | None],
     seconds: tuple[float, float],
 ) -> JobSettings:
     from privee.federation.settings import JobSettings
@@ -282,17 +290,11 @@ def _job(
         left_open=training[1],
         source=source,
         packing=Packing(packing),
-        seals=_seals(told[0], names),
-        embedding_defenses=given_embedding_defenses(told[1], names[1:]),
+        seals=job_seals(told[0], told[1], names, source),
+        embedding_defenses=given_embedding_defenses(told[2], names[1:]),
         answer_seconds=seconds[0],
         align_seconds=seconds[1],
     )
-
-
-def _seals(seal: list[str] | None, names: tuple[str, ...]) -> dict[str, Seal]:
-    from privee.vfl.seal import parse_seals
-
-    return parse_seals(seal or (), names[1:])
 
 
 def _followed(text: str, work: Callable[[Callable[[Mapping[str, Any]], None]], TrainingOutcome]) -> TrainingOutcome:

@@ -22,6 +22,7 @@ from privee.vfl.embedding_defenses.registry import saved_embedding_defense
 from privee.vfl.experiment import partition_of
 from privee.vfl.joint_model import COORDINATOR
 from privee.vfl.seal import Seal, parse_seal
+from privee.vfl.seal.sealing import longer
 from privee.vfl.training import TrainingSettings
 
 
@@ -43,6 +44,7 @@ class JobSettings:
             are (see `privee.vfl.defaults`).
         seals: of the passive parties that are sealed, by name.
         embedding_defenses: of the passive parties that have one, by name; HashVFL becomes the seal that it is.
+        start_from: name of a finished run of the same sites, which a sealed one begins with, as `privee seal` does.
     """
 
     run: str
@@ -57,6 +59,7 @@ class JobSettings:
     left_open: tuple[str, ...] = ()
     seals: Mapping[str, Seal] = dataclasses.field(default_factory=dict)
     embedding_defenses: Mapping[str, EmbeddingDefense] = dataclasses.field(default_factory=dict)
+    start_from: str | None = None
 
     def __post_init__(self) -> None:
         seals, defenses = split_seals(self.seals, self.embedding_defenses)
@@ -65,7 +68,9 @@ class JobSettings:
         check_combination(defenses, seals, self.parties)
         if not set(self.left_open) <= set(LEFT_OPEN):
             raise SettingError(f"what can be left open is {', '.join(LEFT_OPEN)}")
-        for name in (self.run, *self.parties):
+        if self.start_from is not None and (not self.seals or self.start_from == self.run):
+            raise SettingError("only a run with seals starts from a finished one, and under a name of its own")
+        for name in (self.run, *self.parties, *([] if self.start_from is None else [self.start_from])):
             if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}", name):
                 raise SettingError(f"names of runs and sites are letters, digits, '-' and '_' only, not {name!r}")
         if len(set(self.parties)) < 2 or len(set(self.parties)) != len(self.parties):
@@ -85,8 +90,12 @@ class JobSettings:
         return self.parties[0]
 
     def training_on(self, rows: int, n_classes: int) -> TrainingSettings:
-        """How to train, with what was left open as it suits so many training rows and classes."""
-        return filled_settings(self.training, self.left_open, model=self.model, rows=rows, n_classes=n_classes)
+        """How to train, with what was left open as it suits so many training rows and classes.
+
+        A sealed run that starts from a finished one takes twice as long, as with `privee seal`.
+        """
+        found = filled_settings(self.training, self.left_open, model=self.model, rows=rows, n_classes=n_classes)
+        return found if self.start_from is None else longer(found)
 
     @property
     def fingerprint(self) -> str:
@@ -98,11 +107,13 @@ class JobSettings:
         """Plain values, ready for JSON; what came later only if it is there, so that older runs still agree."""
         plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         left, seals, defenses = plain.pop("left_open"), plain.pop("seals"), plain.pop("embedding_defenses")
+        start = plain.pop("start_from")
         return (
             plain
             | ({"left_open": list(left)} if left else {})
             | ({"seals": {name: seal.as_dict() for name, seal in seals.items()}} if seals else {})
             | ({"embedding_defenses": {name: one.settings() for name, one in defenses.items()}} if defenses else {})
+            | ({"start_from": start} if start is not None else {})
             | {
                 "parties": list(self.parties),
                 "training": self.training.as_dict(),

@@ -16,6 +16,7 @@ import torch
 
 from privee.atomic import read_json
 from privee.federation.coordinator.exchange import Exchange
+from privee.federation.coordinator.finished_run import check_finished, start_from
 from privee.federation.errors import SiteLostError
 from privee.federation.settings import JobSettings
 from privee.federation.wire.frames import Note
@@ -62,13 +63,20 @@ def coordinate(
     classes, train_rows, test_rows = _encode(job, exchange)
     run = CoordinatorFolder(folder / job.run)
     training = job.training_on(len(train_rows), len(classes))
-    run.create(run.path, _config(job, known, training, classes, (len(train_rows), len(test_rows))))
+    config = _config(job, known, training, classes, (len(train_rows), len(test_rows)))
+    finished = None if job.start_from is None else folder / job.start_from
+    if finished is not None:
+        check_finished(finished, config)
+    run.create(run.path, config)
     exchange.notes({site: Note("build", {"n_classes": len(classes)}) for site in job.parties}, job.align_seconds)
     coordinator = _coordinator(job, exchange, len(classes))
+    rows = torch.from_numpy(train_rows)
+    if finished is not None:
+        on_phase("starting from the finished run")
+        start_from(finished, job, exchange, coordinator, rows)
     on_phase("training")
     learners = {COORDINATOR: coordinator.learner}
     keeper = FederatedKeeper(run, exchange, job)
-    rows = torch.from_numpy(train_rows)
     progress = train(coordinator, learners, rows, training, keeper=keeper, on_step=on_step)
     if job.seals:
         on_phase("sealing")

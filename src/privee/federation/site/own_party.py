@@ -38,6 +38,7 @@ def make_party(name: str, job: JobSettings, data: SiteData, n_classes: int, fold
     model = make_bottom(job.model, name, data.columns.shape[1:], n_classes, job.training.seed, seal, defense)
     columns = torch.from_numpy(np.array(data.columns, dtype=np.float32))
     if seal is not None and isinstance(model, Encoder):
+        check_own_sensitive(data, name, seal)
         places = sensitive_places(data.described, name, seal.sensitive)
         records = SealedRecords(secret=kept_secret(folder), entities=data.ids, sensitive=places)
         return SealedParty(name, columns, model, records=records)
@@ -73,6 +74,14 @@ def keep_codes(party: PassiveParty, folder: Path) -> None:
     codes = party.seal_records()
     if not (folder / CODES).is_file():
         write_codes(folder, party.entities, codes)
+
+
+def check_own_sensitive(data: SiteData, name: str, seal: Seal) -> None:
+    """A column that is not there would be taken for protected."""
+    own = {column.name for column in data.described if column.party == name}
+    for column in seal.sensitive:
+        if column not in own:
+            raise PriveeError(f"this site has no column called {column[:80]!r}, which the job marks as sensitive")
 
 
 def check_training(rows: Tensor, data: SiteData) -> None:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from privee.errors import PriveeError
 from privee.federation.settings import JobSettings, SiteSettings
+from privee.federation.site.finished_run import FinishedRun, check_start, check_there
 from privee.federation.site.own_columns import SiteAlignment, SiteData, from_named, from_table, own_table
 from privee.federation.site.own_party import (
     check_seal,
@@ -44,6 +45,8 @@ class Site:
             "align": self._align,
             "encode": self._encode,
             "build": self._build,
+            "begin": self._begin,
+            "believe": self._believe,
             "restore": self._restore,
             "save": self._save,
             "best": self._restore_best,
@@ -55,6 +58,7 @@ class Site:
         self._alignment: SiteAlignment | None = None
         self._data: SiteData | None = None
         self._party: PassiveParty | None = None
+        self._finished: FinishedRun | None = None
         self._n_classes = 0
         self._training: TrainingSettings | None = None
 
@@ -64,7 +68,7 @@ class Site:
             raise PriveeError("a site takes no failures")
         if not isinstance(content, Note):
             self._check_rows(content)
-            return self.party.handle(content)
+            return self.party.handle(content) if self._finished is None else self._finished.answer(content)
         if content.name not in self._notes:
             raise PriveeError(f"a site knows no note called {content.name[:40]!r}")
         try:
@@ -122,6 +126,7 @@ class Site:
         if self.name not in job.parties:
             raise PriveeError(f"the job has no party called {self.name}")
         check_seal(self.name, job, self._settings)
+        check_start(job, self._settings)
         self._job = job
         if "tables" not in job.source:
             return Note("hello")
@@ -143,6 +148,8 @@ class Site:
             share = float(job.source["tables"]["test_share"])
             table, rows = self._alignment.table, self._alignment.rows()
             self._data = from_table(table, rows, self.name, self._settings, test_share=share, seed=seed)
+        if job.start_from is not None:
+            check_there(self._settings.folder / job.start_from, self._data)
         counts = {"rows": len(self._data.columns), "train": len(self._data.train)}
         return Note("encode", counts | ({"classes": list(self._data.classes)} if self.name == job.active else {}))
 
@@ -150,12 +157,27 @@ class Site:
         job, data = self.job, self.data
         self._n_classes = n_classes(note.values["n_classes"], data.classes)
         store = self._store
+        if job.start_from is not None:
+            about = self._about(sealed=False)
+            self._finished = FinishedRun(self._settings.folder / job.start_from, job, about, data)
         store.open(job.fingerprint, data.digest)
         seed_everything(job.training.seed)
         self._training = job.training_on(len(data.train), self._n_classes)
         party = make_party(self.name, job, data, self._n_classes, store.folder)
         prepare(party, data, self._training, store.folder)
         self._party = party
+        return DONE
+
+    def _begin(self, note: Note) -> Note:
+        if self._finished is None:
+            raise PriveeError("this job starts from no finished run, or it has begun")
+        return Note("begin", {}, self._finished.begin(self.party))
+
+    def _believe(self, note: Note) -> Note:
+        if self._finished is None:
+            raise PriveeError("this job starts from no finished run, or it has begun")
+        self._finished.believe(self.party, note.body)
+        self._finished = None  # from now on it is the new model that answers
         return DONE
 
     def _restore(self, note: Note) -> Note:
@@ -194,8 +216,8 @@ class Site:
         self._store.forget()
         return DONE
 
-    def _about(self) -> Mapping[str, Any]:
-        """The site's party.json, as `privee train` writes it."""
+    def _about(self, *, sealed: bool = True) -> Mapping[str, Any]:
+        """The site's party.json, as `privee train` writes it; or as it would be without seals and defenses."""
         return party_file(
             party=self.name,
             active=self.name == self.job.active,
@@ -203,8 +225,8 @@ class Site:
             shape=self.data.columns.shape[1:],
             n_classes=self._n_classes,
             source=self.data.about,
-            seal=self.job.seals.get(self.name),
-            embedding_defense=self.job.embedding_defenses.get(self.name),
+            seal=self.job.seals.get(self.name) if sealed else None,
+            embedding_defense=self.job.embedding_defenses.get(self.name) if sealed else None,
         )
 
 

@@ -16,9 +16,16 @@ from typing import Any
 from privee.atomic import read_json, write_json
 from privee.errors import PriveeError
 from privee.vfl.learner import Learner
-from privee.vfl.run_format import WEIGHTS
+from privee.vfl.run_format import PARTY, WEIGHTS
 from privee.vfl.runs import write_private
 from privee.vfl.weights import load_tensors, save_tensors
+
+MARK = "run.json"
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether a folder holds a site's part of a run that ended."""
+    return all((folder / name).is_file() for name in (MARK, PARTY, WEIGHTS)) and not (folder / "checkpoint").exists()
 
 
 class SiteStore:
@@ -29,7 +36,7 @@ class SiteStore:
 
     def open(self, fingerprint: str, digest: str) -> None:
         """Start a run, or go on with the same one."""
-        mark, wanted = self.folder / "run.json", {"fingerprint": fingerprint, "records": digest}
+        mark, wanted = self.folder / MARK, {"fingerprint": fingerprint, "records": digest}
         if not mark.exists():
             write_json(mark, wanted)
             return

@@ -76,6 +76,21 @@ def pack_floats(tensor: Tensor | None, packing: Packing = Packing.EXACT) -> list
     return [*_head(kind, values), np.ascontiguousarray(values, dtype=_EXACT[kind]).tobytes()]
 
 
+def packed(tensor: Tensor) -> bytes:
+    """A tensor of floats alone, for a note."""
+    return b"".join(pack_floats(tensor))
+
+
+def unpacked(data: bytes) -> Tensor:
+    """The inverse of `packed`; nothing else may be there."""
+    reader = ByteReader(data)
+    found = unpack_floats(reader)
+    reader.end()
+    if found is None:
+        raise FrameError("numbers are missing")
+    return found
+
+
 def unpack_floats(reader: ByteReader) -> Tensor | None:
     """The inverse of `pack_floats`; reduced numbers come back as float32."""
     return _unpack_floats(reader, *reader.unpack(_HEAD))

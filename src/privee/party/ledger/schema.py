@@ -1,7 +1,7 @@
 """The tables of a party's ledger, beside those that every ledger has. Whole numbers only.
 
-There is one version of them so far, so there is nothing to upgrade; `opening.py` refuses any other and leaves it alone. A
-party runs without Alembic, so another version will come with its own step.
+There is one version of them so far, so there is nothing to upgrade; `opening.py` refuses any other and leaves it alone.
+A party runs without Alembic, so another version will come with its own step.
 """
 
 from __future__ import annotations

@@ -50,9 +50,7 @@ def warm_start(joint: JointModel, teacher: JointModel, rows: Tensor, seed: int) 
         active.believe(rows, teacher.coordinator.scores(rows), BELIEF)
 
 
-def begin_codes(
-    model: JointEncoder, weights: Mapping[str, Tensor], features: Tensor, seed: int, party: str
-) -> Tensor:
+def begin_codes(model: JointEncoder, weights: Mapping[str, Tensor], features: Tensor, seed: int, party: str) -> Tensor:
     """Begin with a finished bottom, and with groups of its embeddings as codes; gives back their middles.
 
     Args:
