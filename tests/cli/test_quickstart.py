@@ -3,14 +3,20 @@
 import json
 import stat
 
+import pyarrow.parquet as pq
 import pytest
 
 from privee.errors import PriveeError
+from privee.party.ledger.terms import Cost, PartyLimits, SealTerms
 from privee.quickstart import steps
 from privee.quickstart.example import write_example
 from privee.quickstart.plan import read_plan
+from privee.quickstart.service_folder import PartyCodes
 from privee.quickstart.steps import Quickstart
+from privee.vfl.run_format import read_config
+from privee.vfl.seal import Seal
 from tests._support.messy_tables import write_messy_tables
+from tests.cli.test_from_csv_to_gateway import Shell, free_ports, wait_for
 
 PLAN = """
 parties:
@@ -50,6 +56,7 @@ def test_the_example_is_a_plan_and_all_its_comments_are_settings(tmp_path):
     ]
     plan = read_plan(write(tmp_path, "\n".join(line for line in opened if "label_is" not in line)))
     assert (plan.labels.threshold, plan.parties["shop"].delimiter, plan.sensitive) == (500, ";", ("shop:basket",))
+    assert (plan.seal, plan.lifetime_codes) == (Seal(codes=8), 1)
     with pytest.raises(PriveeError, match="exists already"):
         write_example(tmp_path / "privee.yaml")
 
@@ -184,3 +191,72 @@ def test_a_step_that_fails_is_done_again_and_those_before_it_are_not(quick, monk
     monkeypatch.setattr(steps, "ATTACKS", ("equation-solving",))
     found, _ = quick()
     assert found.steps == {"train": "unchanged", "audit": "done", "service": "done"}
+
+
+SEALED = PLAN.replace("defense: label-only\nreleases: 3", "defense: none\nseal: codes=4,epsilon=2\nlifetime_codes: 2")
+
+
+def test_a_sealed_plan_seals_the_finished_run_and_serves_that(tmp_path, quick):
+    plain, _ = quick()
+    service = tmp_path / "quickstart" / "service"
+    assert "ledger" not in (service / "shop.sh").read_text()
+    found, _ = quick(SEALED)
+    assert found.steps == {"train": "unchanged", "seal": "done", "audit": "done", "service": "done"}
+    assert (found.run, found.defense) == (plain.run.with_name("risk-sealed"), "none")
+    assert read_config(found.run)["seals"]["shop"] == Seal(codes=4, epsilon=2.0).as_dict()
+    shop, bank, gateway = ((service / f"{name}.sh").read_text() for name in ("shop", "bank", "gateway"))
+    assert "risk-sealed/parties/shop" in shop
+    assert "--ledger shop-ledger.db --bits 4 --epsilon 4 " in shop  # two codes of two bits and epsilon 2
+    assert "one of 4 codes per record, 2 times in its life at most" in shop
+    assert "--ledger" not in bank
+    assert "--releases" not in gateway
+    assert "sealed-code" in (found.report.parent / "findings.csv").read_text()
+    again, _ = quick(SEALED)
+    assert set(again.steps.values()) == {"unchanged"}
+    other, told = quick(SEALED.replace("epsilon=2", "epsilon=3"))
+    assert other.steps == {"train": "unchanged", "seal": "done", "audit": "done", "service": "done"}
+    assert any(line.endswith("risk-sealed.1") for line in told)
+    less, _ = quick(SEALED.replace("epsilon=2", "epsilon=3").replace("lifetime_codes: 2", "releases: 5"))
+    assert less.steps == {"train": "unchanged", "seal": "unchanged", "audit": "unchanged", "service": "done"}
+    assert "--bits 2 --epsilon 3 " in (service / "shop.sh").read_text()
+    assert "--releases 5" in (service / "gateway.sh").read_text()
+
+
+def test_bits_that_are_no_whole_number_allow_the_code_they_are_for():
+    """Written down, they may not be a trillionth less: then every code would be refused."""
+    for codes in (3, 5, 6, 7, 200, 255):
+        for most in (1, 3):
+            words = PartyCodes(Seal(codes=codes, epsilon=1 / 3), most).options("shop")
+            limits = PartyLimits(bits=float(words[3]), epsilon=float(words[5]))
+            cost = SealTerms("0" * 64, codes, 1 / 3).cost()
+            assert limits.allow(Cost(most * cost.bits, most * cost.epsilon))
+            assert not limits.allow(Cost((most + 1) * cost.bits))
+
+
+def test_a_seal_with_more_codes_than_records_is_refused_before_the_training(tmp_path, quick):
+    with pytest.raises(PriveeError, match="a seal of 256 codes needs more than"):
+        quick(SEALED.replace("codes=4", "codes=256"))
+    assert not (tmp_path / "quickstart" / "risk").exists()
+
+
+@pytest.mark.slow
+def test_a_sealed_service_answers_without_end_and_its_party_counts_one_code(tmp_path, quick):
+    """What was written, really run: any number of questions, and one code per record in the party's own ledger."""
+    port = free_ports()
+    found, _ = quick(SEALED.replace("lifetime_codes: 2", f"port: {port}"))
+    shell = Shell(tmp_path)
+    try:
+        shell.run(f"sh {found.service / 'start.sh'}")
+        wait_for(found.service / "gateway.ready")
+        ids = found.run / "parties" / "shop" / "aligned.parquet"
+        entity = pq.read_table(ids).column(0)[0].as_py()
+        answers = [json.loads(shell.run(f"sh {found.service / 'ask.sh'} {entity}")) for _ in range(4)]
+    finally:
+        shell.stop()
+    assert len({json.dumps(answer["outputs"]) for answer in answers}) == 1
+    part = found.run / "parties" / "shop"
+    place = ("--ledger", found.service / "shop-ledger.db")
+    status = json.loads(shell.run(f"privee party status {part} {place[0]} {place[1]} --json"))
+    assert (status["entities"], status["sealed"]) == (1, 1)
+    assert (status["most"]["bits"], status["most"]["epsilon"]) == (2.0, 2.0)
+    assert (status["limits"]["bits"], status["limits"]["epsilon"]) == (2.0, 2.0)

@@ -34,8 +34,11 @@ out: quickstart                # folder for all that is made
 # keep: class                  # what a release must keep: class, ranking, top-3, order-of-records (privee recommend);
                                # else the order of records with two classes, the ranking with more
 # releases: 1                  # how many a record may give; the same question again gets the same answer, uncounted
+# seal: codes=8                # or codes=8,epsilon=4: all parties but the active one send one of 8 codes per record,
+                               # ever; then scores may be released as they are, and `releases` is without end
+# lifetime_codes: 1            # how many a record may give in its life: a model that is trained anew draws another
 # defense: ordered-dp:epsilon=4  # in place of the one that is recommended
-# sensitive: [shop:basket]     # private columns to look at first
+# sensitive: [shop:basket]     # private columns to look at first, and that a seal's codes should tell little of
 # port: 8080                   # of the gateway; the parties listen on the next ones
 """
 

@@ -13,8 +13,9 @@ from privee.data.tables.label_choices import LabelChoices
 from privee.defenses import defense as make_defense
 from privee.defenses.advice import check_keep
 from privee.errors import PriveeError, SettingError
-from privee.quickstart.plan_values import converted, is_class, known, loaded, mapping, number, text, texts, whole
+from privee.quickstart.plan_values import converted, is_class, known, loaded, mapping, number, seal, text, texts, whole
 from privee.vfl.defaults import LEFT_OPEN, left_open
+from privee.vfl.seal.settings import Seal
 from privee.vfl.training import TrainingSettings
 
 MOST_BYTES, MOST_PORT = 1 << 20, 65535
@@ -24,7 +25,8 @@ TAKEN = ("audit", "service", "alignment")
 
 SETTINGS: dict[str, Callable[[Any, str], Any]] = {
     **dict.fromkeys(("name", "model", "keep", "defense"), text),
-    **dict.fromkeys(("releases", "port"), whole),
+    **dict.fromkeys(("releases", "port", "lifetime_codes"), whole),
+    "seal": seal,
     "test_share": number,
     "sensitive": texts,
 }
@@ -69,9 +71,12 @@ class Plan:
         training: how to train, as far as it was said.
         left_open: the settings of training that the table decides.
         keep: what a release must keep, as for `privee recommend`; None for its default.
-        releases: how many a record may give; the same question again gets the same answer and counts once.
+        releases: how many a record may give; the same question again gets the same answer and counts once. None: one,
+            or any number where the passive parties are sealed.
+        seal: of the passive parties; None leaves them unsealed.
+        lifetime_codes: how many codes a sealed record may give in its life, over all models of the service.
         defense: to release with, in place of the recommended one.
-        sensitive: private columns to look at first, as for `privee audit`.
+        sensitive: private columns to look at first, as for `privee audit`; a seal's codes should tell little of them.
         port: of the gateway; the parties listen on the next ones.
     """
 
@@ -84,7 +89,9 @@ class Plan:
     training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
     left_open: tuple[str, ...] = LEFT_OPEN
     keep: str | None = None
-    releases: int = 1
+    releases: int | None = None
+    seal: Seal | None = None
+    lifetime_codes: int = 1
     defense: str | None = None
     sensitive: tuple[str, ...] = ()
     port: int = 8080
@@ -93,6 +100,11 @@ class Plan:
     def active(self) -> str:
         """The party with the labels."""
         return next(iter(self.parties))
+
+    @property
+    def most_releases(self) -> int | None:
+        """How many a record may give; None for any number."""
+        return 1 if self.releases is None and self.seal is None else self.releases
 
     @property
     def files(self) -> dict[str, Path]:
@@ -157,8 +169,9 @@ def _check(plan: Plan) -> None:
         make_defense(plan.defense)
     if not 0 < plan.test_share < 1:
         raise PriveeError(f"`test_share` must lie between 0 and 1, both excluded; got {plan.test_share:g}")
-    if plan.releases < 1:
-        raise PriveeError("`releases` must be 1 or more")
+    for key in ("releases", "lifetime_codes"):
+        if getattr(plan, key) == 0:
+            raise PriveeError(f"`{key}` must be 1 or more")
     if not 1 <= plan.port <= MOST_PORT - len(plan.parties):
         raise PriveeError(
             f"`port` and the next {len(plan.parties)} must lie between 1 and {MOST_PORT}; got {plan.port}"

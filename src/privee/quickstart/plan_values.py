@@ -9,6 +9,7 @@ from typing import Any
 
 from privee.errors import PriveeError
 from privee.extras import needed
+from privee.vfl.seal.settings import Seal, parse_seal
 
 OPTIONS = re.compile(
     "--(keep|missing-labels|label-is|label-threshold|drop|categorical)( drop| class| X| order-of-records)?"
@@ -104,3 +105,11 @@ def is_class(value: Any, key: str) -> bool:
     if value != "class":
         raise PriveeError(f"`{key}` can only be `class`, got {value!r}")
     return True
+
+
+def seal(value: Any, key: str) -> Seal:
+    """Of all passive parties alike."""
+    try:
+        return parse_seal(text(value, key))
+    except PriveeError as error:
+        raise PriveeError(f"`{key}`: {error}") from None

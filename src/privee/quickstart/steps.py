@@ -1,4 +1,4 @@
-"""The steps: tables read and matched, a joint model trained, attacked, a release recommended, a service prepared."""
+"""The steps: tables matched, a joint model trained, sealed if wished, attacked, a release recommended, a service."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from privee.quickstart.done_steps import DoneSteps
 from privee.quickstart.outcome import Outcome, State
 from privee.quickstart.plan import Plan
 from privee.quickstart.plan_values import in_plan_words
-from privee.quickstart.service_folder import write_service
+from privee.quickstart.service_folder import PartyCodes, write_service
 from privee.version import __version__
 from privee.vfl.defaults import filled_settings
 from privee.vfl.experiment import train_run
@@ -29,8 +29,12 @@ from privee.vfl.joint_data import JointData
 from privee.vfl.matched_tables import Tell
 from privee.vfl.own_tables import from_tables
 from privee.vfl.run_format import is_finished_run, is_run, read_config
+from privee.vfl.seal import Seal
+from privee.vfl.seal.sealing import seal_run
 from privee.vfl.tables_report import TablesReport
 
+SEALED = ("sealed-code",)
+"""With a seal, as well: the attack that has the code itself."""
 ATTACKS = ("equation-solving", "learned-inversion", "logistic-regression", "boosted-trees")
 """Those that take seconds, for a first look; `privee audit` has all of them."""
 COLUMN_LIMIT = 3000
@@ -53,6 +57,8 @@ class Quickstart:
     def __init__(self, plan: Plan, *, show: Callable[[TablesReport], None], watch: Watch, tell: Tell) -> None:
         self._plan, self._show, self._watch, self._tell = plan, show, watch, tell
         self._run, self._audit, self._service = (plan.out / name for name in (plan.name, "audit", "service"))
+        self._sealed = plan.out / f"{plan.name}-sealed"
+        self._served = self._run if plan.seal is None else self._sealed
         self._advice = plan.out / "recommendation.json"
         plan.out.mkdir(parents=True, exist_ok=True)
         self._steps = DoneSteps(plan.out)
@@ -72,19 +78,23 @@ class Quickstart:
         about = [__version__, tables, columns, plan.labels, plan.test_share, *how]
         trained = self._steps.digest(about)
         self._step("train", trained, self._train, is_finished_run(self._run))
+        if plan.seal is not None:
+            trained = self._steps.digest([trained, plan.seal.as_dict(), plan.sensitive])
+            self._step("seal", trained, self._seal, is_finished_run(self._sealed))
         report = self._audit / "report.html"
         self._step("audit", self._steps.digest([trained, plan.sensitive]), self._attack, report.is_file())
-        wishes = self._steps.digest([trained, plan.keep, plan.releases])
+        wishes = self._steps.digest([trained, plan.keep, plan.most_releases])
         if plan.defense is None:
             self._step("recommend", wishes, self._recommend, self._advice.is_file())
         advice: dict[str, Any] = {"met": True, "defense": plan.defense}
         advice = read_json(self._advice) if plan.defense is None else advice
         for line in advice.get("notes", ()):  # such as what the release costs the task
             self._tell(in_plan_words(line))
-        served = self._steps.digest([trained, advice["defense"], plan.releases, plan.port, plan.name])
+        sealed = () if plan.seal is None else (plan.lifetime_codes,)
+        served = self._steps.digest([trained, advice["defense"], plan.most_releases, plan.port, plan.name, *sealed])
         self._step("service", served, lambda: self._serve(advice["defense"]), (self._service / "start.sh").is_file())
         return Outcome(
-            run=self._run,
+            run=self._served,
             report=report,
             recommendation=self._advice if plan.defense is None else None,
             defense=advice["defense"],
@@ -101,8 +111,8 @@ class Quickstart:
             return
         started = time.monotonic()
         self._tell(f"{name} ...")
-        if name == "train":
-            self._set_aside(digest)
+        if name in (runs := {"train": self._run, "seal": self._sealed}):
+            self._set_aside(runs[name], "begin" if name == "train" else f"begin {name}", digest)
         work()
         self._steps.note(name, digest)
         self._state[name] = "done"
@@ -126,14 +136,14 @@ class Quickstart:
         _check(data, plan)
         return data
 
-    def _set_aside(self, digest: str) -> None:
+    def _set_aside(self, run: Path, begun: str, digest: str) -> None:
         """A run with other inputs, or a finished one that is no longer the right one, stays under another name."""
-        if is_run(self._run) and (is_finished_run(self._run) or not self._steps.is_done("begin", digest)):
-            names = (self._run.with_name(f"{self._run.name}.{k}") for k in range(1, 10_000))
+        if is_run(run) and (is_finished_run(run) or not self._steps.is_done(begun, digest)):
+            names = (run.with_name(f"{run.name}.{k}") for k in range(1, 10_000))
             old = next(name for name in names if not name.exists())
-            self._run.rename(old)
+            run.rename(old)
             self._tell(f"the run that was there before is now {old}")
-        self._steps.note("begin", digest)
+        self._steps.note(begun, digest)
 
     def _train(self) -> None:
         data = self._tables()
@@ -151,20 +161,36 @@ class Quickstart:
                 on_step=lambda epoch, of, step, steps: bar((epoch - 1) * steps + step, of * steps),
             )
 
+    def _seal(self) -> None:
+        """What `privee seal` does with the run."""
+        assert self._plan.seal is not None  # noqa: S101 (there is no such step without)
+        with self._watch("aligning") as aligning, self._watch("sealing") as bar:
+            seal_run(
+                self._run,
+                self._sealed,
+                self._plan.seal,
+                sensitive=self._plan.sensitive,
+                files=self._plan.files,
+                on_step=lambda epoch, of, step, steps: bar((epoch - 1) * steps + step, of * steps),
+                aligning=aligning,
+                tell=self._tell,
+            )
+
     @cached_property
     def _subject(self) -> Subject:
         with self._watch("aligning") as progress:
-            found = subject_from_run(self._run, self._plan.files, progress=progress, tell=self._tell)
+            found = subject_from_run(self._served, self._plan.files, progress=progress, tell=self._tell)
         return found.marked(self._plan.sensitive)
 
     def _attack(self) -> None:
-        grid = Grid(attacks=ATTACKS, attackers=("adaptive",), seeds=(0,), column_limit=COLUMN_LIMIT)
+        attacks = ATTACKS if self._plan.seal is None else (*ATTACKS, *SEALED)
+        grid = Grid(attacks=attacks, attackers=("adaptive",), seeds=(0,), column_limit=COLUMN_LIMIT)
         with self._watch("attacking") as progress:
             found = run_grid([self._subject], grid, folder=self._audit, progress=progress)
         save_audit(found, self._audit)
 
     def _recommend(self) -> None:
-        wishes = Wishes(keep=self._plan.keep, queries=self._plan.releases)
+        wishes = Wishes(keep=self._plan.keep, queries=self._plan.most_releases or 1)
         with self._watch("choosing a release") as progress:
             found = recommend(wishes, subject=self._subject, effort=Effort(attacks=ATTACKS), progress=progress)
         write_json(self._advice, found.as_dict() | {"defense": found.chosen.defense})
@@ -172,15 +198,21 @@ class Quickstart:
     def _serve(self, defense: str) -> None:
         write_service(
             self._service,
-            run=self._run,
+            run=self._served,
             audit=self._audit,
             files=self._plan.files,
             name=self._plan.name,
             defense=make_defense(defense),
-            n_classes=len(read_config(self._run)["classes"]),
-            releases=self._plan.releases,
+            n_classes=len(read_config(self._served)["classes"]),
+            releases=self._plan.most_releases,
             port=self._plan.port,
+            codes={party: PartyCodes(seal, self._plan.lifetime_codes) for party, seal in self._seals.items()},
         )
+
+    @property
+    def _seals(self) -> dict[str, Seal]:
+        seal, passive = self._plan.seal, list(self._plan.parties)[1:]
+        return {} if seal is None else dict.fromkeys(passive, seal)
 
 
 def _check(data: JointData, plan: Plan) -> None:
@@ -191,6 +223,8 @@ def _check(data: JointData, plan: Plan) -> None:
             f"only {labelled:,} records with a label are held by all parties, and {FEWEST} is the least to learn from; "
             "are the ids written alike in all files?"
         )
+    if plan.seal is not None and len(data.train) < plan.seal.codes:
+        raise SettingError(f"a seal of {plan.seal.codes} codes needs more than {len(data.train)} records to learn from")
     check_private(plan.sensitive, [column for column in data.described if column.party != plan.active])
 
 
