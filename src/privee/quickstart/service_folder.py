@@ -112,14 +112,9 @@ def write_service(
         own = (codes or {}).get(party)
         what = f"Serves {party}'s part of the model, from its own table{'' if own is None else own.told}."
         part, data = _seen(run / "parties" / party, folder), _seen(table, folder)
-        listen = (
-            "--listen",
-            addresses[party],
-            "--certs",
-            f"certs/{party}",
-            *(() if own is None else own.options(party)),
-        )
-        _script(folder / f"{party}.sh", what, ["privee", "party", "serve", part, "--data", data, *listen])
+        listen = ("--listen", addresses[party], "--certs", f"certs/{party}")
+        more = () if own is None else own.options(party)
+        _script(folder / f"{party}.sh", what, ["privee", "party", "serve", part, "--data", data, *listen, *more])
     most = [word for key, value in limited.items() for word in (f"--{key}", str(value))]
     served = ("--name", name, "--defense", defense.spec, *most, "--repeatable")
     parties = (word for party, address in addresses.items() for word in ("--party", f"{party}={address}"))
