@@ -173,6 +173,10 @@ def data(
     seal: Annotated[
         str | None, typer.Option(help="Take part in no job that seals this site less tightly, e.g. codes=8,epsilon=4.")
     ] = None,
+    most_bits: Annotated[
+        float | None, typer.Option(help="Most bits that codes may tell of a record, over all sealed runs, ever.")
+    ] = None,
+    most_epsilon: Annotated[float | None, typer.Option(help="The same for the epsilon of their draws.")] = None,
 ) -> None:
     """Tell a site which table is its own, and what it insists on.
 
@@ -180,7 +184,7 @@ def data(
     """
     from privee.federation.kits.start_kit import name_table
 
-    written = name_table(kit, table, id_column, label, folder, seal)
+    written = name_table(kit, table, id_column, label, folder, seal, most_bits=most_bits, most_epsilon=most_epsilon)
     out.print(f"{written}: the table stays where it is, and this file too", markup=False)
 
 

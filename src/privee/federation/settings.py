@@ -14,6 +14,7 @@ from privee.atomic import read_json, write_json
 from privee.data.datasets import load_dataset
 from privee.data.partition import How
 from privee.errors import PriveeError, SettingError
+from privee.federation.lifetime import Lifetime
 from privee.federation.wire.tensors import Packing
 from privee.vfl.defaults import LEFT_OPEN, filled_settings
 from privee.vfl.embedding_defenses import EmbeddingDefense
@@ -154,6 +155,8 @@ class SiteSettings:
         id_column, label: columns of that table; a label column is named at the active party alone.
         data_dir: where datasets are looked for.
         seal: what it insists on, such as `codes=8,epsilon=4`: it takes part in no job that seals it less tightly.
+        most_bits, most_epsilon: what its codes may tell of a record over all sealed runs, ever; it then takes part in
+            no job without a seal for it.
     """
 
     folder: Path
@@ -162,10 +165,23 @@ class SiteSettings:
     label: str | None = None
     data_dir: Path | None = None
     seal: str | None = None
+    most_bits: str | None = None
+    most_epsilon: str | None = None
 
     def __post_init__(self) -> None:
         if self.seal is not None:
             parse_seal(self.seal)
+        _ = self.lifetime
+
+    @property
+    def lifetime(self) -> Lifetime:
+        """The most that its codes may tell, over all runs."""
+        return Lifetime.of_text(self.most_bits, self.most_epsilon)
+
+    @property
+    def insists(self) -> bool:
+        """Whether nothing but codes may leave it."""
+        return self.seal is not None or bool(self.lifetime)
 
     def write(self, local: Path, site: str) -> Path:
         """Into a kit's `local` folder."""
@@ -186,7 +202,7 @@ class SiteSettings:
         if not all(value is None or isinstance(value, str) for value in saved.values()):
             raise PriveeError(f"{path} may only have strings and nulls")
         paths = {key: Path(saved[key]) for key in ("folder", "data", "data_dir") if saved.get(key)}
-        words = {key: saved.get(key) for key in ("id_column", "label", "seal")}
+        words = {key: saved.get(key) for key in ("id_column", "label", "seal", "most_bits", "most_epsilon")}
         given: dict[str, Any] = {"folder": folder} | words | paths
         return cls(**given)
 

@@ -38,15 +38,26 @@ def prepare_kit(kit: Path) -> str:
 
 
 def name_table(
-    kit: Path, table: Path, id_column: str, label: str | None, folder: Path | None, seal: str | None = None
+    kit: Path,
+    table: Path,
+    id_column: str,
+    label: str | None,
+    folder: Path | None,
+    seal: str | None = None,
+    **most: float | None,
 ) -> Path:
-    """Write a site's own settings into its kit, after a look at the table; a seal that it insists on stays."""
+    """Write a site's own settings into its kit, after a look at the table; what it insists on stays unless given."""
     if prepare_kit(kit) != "site":
         raise PriveeError(f"{kit} is the server's kit; the coordinator has no table")
     read_party_table(table, id_column=id_column, label_column=label)
     where = (folder or kit / "privee").resolve()
-    seal = own_settings(kit).seal if seal is None else seal
-    own = SiteSettings(folder=where, data=table.resolve(), id_column=id_column, label=label, seal=seal)
+    given: dict[str, str | None] = {"seal": seal} | {
+        name: None if value is None else repr(value) for name, value in most.items()
+    }
+    insists: dict[str, Any] = {
+        name: getattr(own_settings(kit), name) if value is None else value for name, value in given.items()
+    }
+    own = SiteSettings(folder=where, data=table.resolve(), id_column=id_column, label=label, **insists)
     return own.write(kit / "local", site_name(kit))
 
 

@@ -35,7 +35,7 @@ SLACK = 1e-3
 
 def check_start(job: JobSettings, settings: SiteSettings) -> None:
     """A site that insists on a seal lets nothing but codes out, not even what it sent before."""
-    if job.start_from is not None and settings.seal is not None:
+    if job.start_from is not None and settings.insists:
         raise PriveeError(
             "this site takes part sealed, and a start from a finished run sends its embeddings once more; "
             "leave out --start-from"

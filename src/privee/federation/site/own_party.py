@@ -11,6 +11,7 @@ from torch import Tensor
 from privee.errors import PriveeError
 from privee.federation.settings import JobSettings, SiteSettings
 from privee.federation.site.own_columns import SiteData
+from privee.federation.site.sealed_runs import SealedRuns
 from privee.vfl.embedding_defenses.bottoms import DefendedBottom, noise_width
 from privee.vfl.embedding_defenses.noise import NoisyParty, NoisyRecords, kept_noise_secret
 from privee.vfl.joint_model import make_bottom
@@ -98,11 +99,17 @@ def check_trained_on(rows: Tensor, data: SiteData) -> None:
 
 def check_seal(name: str, job: JobSettings, settings: SiteSettings) -> None:
     """Refuse a job that lets more leave this site than the site itself allows."""
-    if settings.seal is None:
-        return
-    wanted, found = parse_seal(settings.seal), job.seals.get(name)
-    if found is None or not found.is_as_tight_as(wanted):
-        raise PriveeError(f"this site takes part sealed with {wanted.spec} or tighter; the job has {_said(found)}")
+    found = job.seals.get(name)
+    if settings.seal is not None:
+        wanted = parse_seal(settings.seal)
+        if found is None or not found.is_as_tight_as(wanted):
+            raise PriveeError(f"this site takes part sealed with {wanted.spec} or tighter; the job has {_said(found)}")
+    if found is not None:
+        SealedRuns(settings.folder, settings.lifetime).check(job.run, found)
+    elif settings.lifetime:
+        raise PriveeError(
+            "this site's codes have a lifetime, so it takes part sealed alone; the job has no seal for it"
+        )
 
 
 def _said(seal: Seal | None) -> str:

@@ -19,6 +19,7 @@ from privee.federation.site.own_party import (
     make_party,
     prepare,
 )
+from privee.federation.site.sealed_runs import SealedRuns
 from privee.federation.site.site_store import SiteStore
 from privee.federation.wire.frames import Content, Note, SiteFailure
 from privee.federation.wire.reply_checks import MAX_CLASSES
@@ -164,6 +165,8 @@ class Site:
         seed_everything(job.training.seed)
         self._training = job.training_on(len(data.train), self._n_classes)
         party = make_party(self.name, job, data, self._n_classes, store.folder)
+        if self.name in job.seals:  # before its first code
+            SealedRuns(self._settings.folder, self._settings.lifetime).count(job.run, job.seals[self.name])
         prepare(party, data, self._training, store.folder)
         self._party = party
         return DONE
