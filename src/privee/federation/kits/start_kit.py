@@ -51,12 +51,9 @@ def name_table(
         raise PriveeError(f"{kit} is the server's kit; the coordinator has no table")
     read_party_table(table, id_column=id_column, label_column=label)
     where = (folder or kit / "privee").resolve()
-    given: dict[str, str | None] = {"seal": seal} | {
-        name: None if value is None else repr(value) for name, value in most.items()
-    }
-    insists: dict[str, Any] = {
-        name: getattr(own_settings(kit), name) if value is None else value for name, value in given.items()
-    }
+    given = {"seal": seal} | {name: None if value is None else repr(value) for name, value in most.items()}
+    before = own_settings(kit)
+    insists: dict[str, Any] = {key: getattr(before, key) if one is None else one for key, one in given.items()}
     own = SiteSettings(folder=where, data=table.resolve(), id_column=id_column, label=label, **insists)
     return own.write(kit / "local", site_name(kit))
 
