@@ -16,7 +16,7 @@ from privee.quickstart.steps import Quickstart
 from privee.vfl.run_format import read_config
 from privee.vfl.seal import Seal
 from tests._support.messy_tables import write_messy_tables
-from tests.cli.test_from_csv_to_gateway import Shell, free_ports, wait_for
+from tests._support.shell import Shell, free_ports, wait_for
 
 PLAN = """
 parties:
