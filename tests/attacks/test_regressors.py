@@ -67,3 +67,27 @@ def test_odd_inputs_do_not_break_it():
         assert torch.isfinite(best_fit(inputs, y)(inputs)).all()
     two = best_fit(x[:2], y[:2])
     assert torch.isfinite(two(x)).all()
+
+
+def test_a_regression_of_the_same_rows_is_worked_out_once(monkeypatch):
+    calls = []
+
+    def counted(*given):
+        calls.append(given)
+        return all_fits(*given)
+
+    monkeypatch.setattr(regressors, "all_fits", counted)
+    monkeypatch.setattr(regressors, "_remembered", {})
+    x, y = rows(60)
+    first = best_fit(x, y)
+    assert best_fit(x.clone(), y.clone()) is first
+    changed = x.clone()
+    changed[0, 0] += 1e-9
+    assert best_fit(changed, y) is not first
+    assert best_fit(x, y + 1) is not first
+    assert len(calls) == 3
+    for seed in range(1, regressors.REMEMBERED + 1):
+        best_fit(*rows(60, seed))
+    assert len(regressors._remembered) == regressors.REMEMBERED
+    assert best_fit(x, y) is not first  # it was not used for longest
+    torch.testing.assert_close(best_fit(x, y)(x), first(x))

@@ -78,6 +78,19 @@ def test_guesses_need_no_release(case):
         regression_guess(alone)
 
 
+@pytest.mark.parametrize(("spec", "adaptive", "different"), [
+    ("none", True, 1), ("rounding:digits=1", True, 1), ("ordered-dp:epsilon=4", True, 3), ("ordered-dp:epsilon=4", False, 1),
+])  # fmt: skip
+def test_only_what_is_drawn_is_simulated_more_than_once(case, spec, adaptive, different):
+    view = case.view(spec, adaptive=adaptive)
+    with torch.no_grad():
+        scores = view.auxiliary.scores(view.model)
+        made = view.simulations(view.auxiliary, scores, 3)
+    assert len(made) == different
+    for k, one in enumerate(made):
+        assert torch.equal(one.release, view.simulate(scores, k).release)
+
+
 def test_bad_views_are_named(case):
     view = case.view("none", adaptive=False)
     for releases, message in (

@@ -17,6 +17,9 @@ FEWEST = 5
 ENOUGH = 2000
 """From so many examples on, some are kept to see when to stop."""
 
+BINS = 63
+"""Of an input; four times as many take a third longer and tell no more (docs/attacks.md)."""
+
 
 @register
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,6 +53,7 @@ def learn_by_trees(inputs: Array, outputs: Array, new: Array, seed: int) -> Arra
     settings: dict[str, Any] = {
         "max_iter": 100,
         "max_leaf_nodes": 15,
+        "max_bins": BINS,
         "min_samples_leaf": int(np.clip(len(inputs) // 50, 2, 20)),
         "l2_regularization": 1.0,
         "early_stopping": len(inputs) >= ENOUGH,

@@ -78,7 +78,7 @@ class ColumnAttack(Attack):
         show = _Shown(view.model, scores, self.own_columns)
         times = max(1, min(self.simulations, MOST_EXAMPLES // len(rows)))
         with torch.no_grad():
-            simulated = [view.simulate(rows.scores_again(view.model, scores, k), k) for k in range(times)]
+            simulated = view.simulations(rows, scores, times)
         inputs = np.concatenate([show(seen, rows.own, there) for seen in simulated])
         new = show(view.seen, view.own, here)
         outputs = np.tile(rows.unknown.numpy(), (len(simulated), 1))

@@ -54,7 +54,7 @@ class LearnedInversion(Attack):
         there, here = self._guesses(view, rows)
         scores = rows.scores(view.model)
         encode = ReleaseInputs(view.model, scores, self.own_columns)
-        simulated = [view.simulate(rows.scores_again(view.model, scores, k), k) for k in range(self.simulations)]
+        simulated = view.simulations(rows, scores, self.simulations)
         fit = _best(encode(simulated, rows.own, there), rows.unknown - there)
         if fit is None:
             return here.clamp(0.0, 1.0)

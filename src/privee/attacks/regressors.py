@@ -6,6 +6,7 @@ to beat.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from typing import Protocol
 
@@ -50,9 +51,23 @@ class Fit:
         return torch.cat([self.left_out, self(inputs[len(self.left_out) :])])
 
 
+REMEMBERED = 4
+_remembered: dict[bytes, Fit] = {}
+"""The last ones in this process: every attack on the same records begins with the same regression."""
+
+
 def best_fit(inputs: Tensor, outputs: Tensor) -> Fit:
     """The regression with the smallest leave-one-out error."""
-    return min(all_fits(inputs, outputs), key=lambda fit: fit.error)
+    parts = [part.contiguous().numpy() for part in (inputs, outputs)]
+    digest = hashlib.blake2b(b"".join(f"{part.shape} {part.dtype} ".encode() for part in parts))
+    for part in parts:
+        digest.update(part.tobytes())
+    key = digest.digest()
+    found = _remembered.pop(key, None) or min(all_fits(inputs, outputs), key=lambda fit: fit.error)
+    _remembered[key] = found  # at the end: the first is the one not used for longest
+    while len(_remembered) > REMEMBERED:
+        del _remembered[next(iter(_remembered))]
+    return found
 
 
 def all_fits(inputs: Tensor, outputs: Tensor) -> Iterator[Fit]:

@@ -134,6 +134,17 @@ class AttackerView:
         made = (torch.from_numpy(np.asarray(self.defense.release(scores.numpy(), draws=draws))) for _ in self.releases)
         return _joined((release, self.read(release)) for release in made)
 
+    def simulations(self, rows: Auxiliary, scores: Tensor, times: int) -> list[Seen]:
+        """So many simulated releases of the auxiliary rows; one where nothing is drawn and all would be the same."""
+        first = self.simulate(scores, 0)
+        others = (self.simulate(rows.scores_again(self.model, scores, k), k) for k in range(1, times))
+        found = [first]
+        for other in others:
+            if len(found) == 1 and all(map(torch.equal, other, first)):
+                break
+            found.append(other)
+        return found
+
 
 class Seen(NamedTuple):
     """Several releases of the same records in one: their mean, and the mean of what was read from each."""
