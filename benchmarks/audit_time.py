@@ -1,0 +1,90 @@
+"""What an audit of digits takes, attack by attack, and what its attacks leave: before and after a change.
+
+    python benchmarks/audit_time.py --as after           # this tree; stored under that word
+    PYTHONPATH=OTHER/src python benchmarks/audit_time.py --as before
+    python benchmarks/audit_time.py --show
+
+All tasks of the default audit of a model (digits, halves of the columns, mlp) one after the other in one process, in
+processor seconds: what `privee audit` spreads over the cores. Stored in benchmarks/results/audit_time.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from benchmarks._shared.federation_jobs import digits_job
+from privee.audit.grid import Grid, studies_of, tasks_of
+from privee.audit.sources import subject_from_run
+from privee.audit.task import run_task
+from privee.data.datasets import load_dataset
+from privee.data.partition import Partition
+from privee.vfl.experiment import train_run
+from privee.vfl.joint_data import from_dataset
+from privee.vfl.training import TrainingSettings
+
+RESULTS = Path(__file__).parent / "results" / "audit_time.json"
+
+
+def measured() -> dict[str, Any]:
+    """Processor seconds by attack, and of every task what is left of the best guess's error."""
+    torch.set_num_threads(1)
+    seconds: dict[str, float] = collections.Counter()
+    left: dict[str, float | None] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        parts = Partition.from_dict(dict(digits_job("mlp", 2).source["partition"]))
+        run = Path(folder) / "run"
+        train_run(
+            run, from_dataset(load_dataset("digits"), parts), "mlp", TrainingSettings(epochs=40, scaling="standard")
+        )
+        subject, grid = subject_from_run(run), Grid(naive_once=True)
+    start = time.process_time()
+    studies = list(studies_of([subject], grid))
+    seconds["guesses"] = time.process_time() - start
+    tasks = {task.key: task for study in studies for task in tasks_of(study, grid, shown=True)}
+    for done, task in enumerate(tasks.values(), 1):
+        start = time.process_time()
+        finding = run_task(task)
+        seconds[task.attack] += time.process_time() - start
+        left["|".join([task.defense, task.attack, finding.attacker, str(task.seed)])] = finding.guess_normalised
+        print(f"\r{done} of {len(tasks)}", end="", file=sys.stderr)
+    print(file=sys.stderr)
+    return {"seconds": {name: round(value, 2) for name, value in seconds.items()}, "left": left}
+
+
+def show(stored: dict[str, Any]) -> None:
+    before, after = (stored.get(name, {"seconds": {}, "left": {}}) for name in ("before", "after"))
+    print(f"{'':40} {'before':>8} {'after':>8}  {'of it':>6}   left after, of left before: mean (least, most)")
+    for attack in sorted(after["seconds"], key=lambda name: -after["seconds"][name]):
+        old, new = before["seconds"].get(attack, 0.0), after["seconds"][attack]
+        shared = [name for name in after["left"] if name.split("|")[1] == attack and before["left"].get(name)]
+        ratios = [after["left"][name] / before["left"][name] for name in shared if after["left"][name] is not None]
+        told = f"{sum(ratios) / len(ratios):.3f} ({min(ratios):.3f}, {max(ratios):.3f})" if ratios else ""
+        print(f"{attack:40} {old:8.1f} {new:8.1f}  {new / old if old else float('nan'):6.2f}   {told}")
+    old, new = (sum(one["seconds"].values()) for one in (before, after))
+    print(f"{'all':40} {old:8.1f} {new:8.1f}  {new / old if old else float('nan'):6.2f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--as", dest="name", choices=("before", "after"), default="after")
+    parser.add_argument("--show", action="store_true", help="print what is stored and measure nothing")
+    given = parser.parse_args()
+    stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    if not given.show:
+        stored[given.name] = measured()
+        RESULTS.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+    show(stored)
+
+
+if __name__ == "__main__":
+    main()
