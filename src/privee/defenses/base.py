@@ -20,10 +20,8 @@ from privee.errors import SettingError
 from privee.randomness import Draws, secure
 from privee.registry import LAST, write_spec
 from privee.scores import check_release, check_rows, to_rows
+from privee.scores.along_rows import BLOCK, row_blocks
 from privee.scores.forms import Floats
-
-BLOCK = 1 << 14
-"""Scores handled at once; a row longer than this is a block of its own."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -108,9 +106,7 @@ class Defense(ABC):
     def _release_in_blocks(self, rows: Floats, sums: NDArray[np.float64], draws: Draws) -> Floats:
         """Row blocks that fit the processor's cache: faster, and memory stays near that of the result."""
         out = np.empty_like(rows)
-        step = max(1, BLOCK // rows.shape[1])
-        for start in range(0, len(rows), step):
-            block = slice(start, start + step)
+        for block in row_blocks(rows):
             out[block] = self._release(rows[block], sums[block], draws)
         return out
 

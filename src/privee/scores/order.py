@@ -12,9 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privee.scores.along_rows import by_columns
 from privee.scores.forms import Floats, to_rows
+from privee.scores.packed_sort import packed_sort
 
 Flat = NDArray[np.intp]
+
+SMALL = 400
+"""Below so many scores a plain argsort has done before whole numbers are packed."""
 
 
 def ranking(scores: Any) -> NDArray[np.intp]:
@@ -32,13 +37,17 @@ def ranking(scores: Any) -> NDArray[np.intp]:
 
 def ascending(rows: Floats) -> tuple[Flat, Floats]:
     """Return flat indices that sort each contiguous row, and the sorted rows."""
+    return packed_sort(rows) if rows.size >= SMALL else _plain_sort(rows)
+
+
+def _plain_sort(rows: Floats) -> tuple[Flat, Floats]:
+    """With a few scores, such as one vector, every call counts: as few as there can be."""
     order = rows.argsort(axis=1)
     if len(rows) > 1:
         order += _row_starts(rows)
     values = rows.take(order)
-    rises = _rises(values)
-    if np.count_nonzero(rises) != rises.size:
-        _sort_ties(rows, order, rises)
+    if not _all_rise(values):
+        _sort_ties(rows, order, _rises(values))
     return order, values
 
 
@@ -55,30 +64,41 @@ def rise_where(sorted_scores: Floats | None, values: Floats) -> Floats:
     Rounding can merge or swap what the mathematics keeps apart. Each value is moved up by the fewest
     representable steps that restore the order; equal scores only need not to fall. `None` means rise everywhere.
     """
-    fine = _rises(values)
-    if np.count_nonzero(fine) == fine.size:  # on booleans this beats all()
+    if _all_rise(values):
         return values
-    bad = ~fine.all(axis=1)
-    if bad.all():
+    bad = ~_rises(values).all(axis=1)
+    if np.count_nonzero(bad) == len(bad):
         return _lift(sorted_scores, values)
     values[bad] = _lift(None if sorted_scores is None else sorted_scores[bad], values[bad])
     return values
 
 
 def _lift(sorted_scores: Floats | None, values: Floats) -> Floats:
-    """The exact repair, in units in the last place.
+    """The exact repair, in units in the last place: m_k >= m_(k-1) + d_k.
 
-    With m the values' places on the ladder of floats and d the steps they must rise by, m_k >= m_(k-1) + d_k says
-    that m minus the running sum of d never falls: a running maximum.
+    m are the values' places on the ladder of floats, d the steps they must rise by.
     """
     ladder = _ladder(values.view(f"i{values.dtype.itemsize}"))
-    steps = np.zeros_like(ladder)
     must_rise = np.ones(values.shape, dtype=bool) if sorted_scores is None else _rises(sorted_scores)
+    climb = _climb_by_columns if by_columns(values) else _climb_by_rows
+    climb(ladder, must_rise)
+    return _ladder(ladder).view(values.dtype)
+
+
+def _climb_by_rows(ladder: NDArray[Any], must_rise: NDArray[np.bool_]) -> None:
+    """m minus the running sum of d never falls: a running maximum."""
+    steps = np.zeros_like(ladder)
     np.cumsum(must_rise[:, :-1], axis=1, out=steps[:, 1:])
     ladder -= steps
     np.maximum.accumulate(ladder, axis=1, out=ladder)
     ladder += steps
-    return _ladder(ladder).view(values.dtype)
+
+
+def _climb_by_columns(ladder: NDArray[Any], must_rise: NDArray[np.bool_]) -> None:
+    """One class after the other, all rows at once."""
+    columns, steps = ladder.T, must_rise.T
+    for k in range(1, len(columns)):
+        np.maximum(columns[k], columns[k - 1] + steps[k - 1], out=columns[k])
 
 
 def _ladder(bits: NDArray[Any]) -> NDArray[Any]:
@@ -87,6 +107,14 @@ def _ladder(bits: NDArray[Any]) -> NDArray[Any]:
     Its own inverse. Negative floats are a sign bit and a magnitude, so lowest - bits is minus the magnitude.
     """
     return np.where(bits < 0, np.iinfo(bits.dtype).min - bits, bits)
+
+
+def _all_rise(values: Floats) -> bool:
+    """Does every entry rise to the next one in its row? Counting booleans beats all()."""
+    if len(values) == 1:
+        row = values[0]
+        return bool(np.count_nonzero(row[:-1] < row[1:]) == row.size - 1)
+    return bool(np.count_nonzero(_rises(values)) == values.size)
 
 
 def _rises(values: Floats) -> NDArray[np.bool_]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.errors import ScoreError
+from privee.scores.along_rows import row_sums
 from privee.scores.forms import Floats, to_rows
 
 SUM_TOLERANCE = 1e-3
@@ -37,7 +38,7 @@ def check_rows(rows: Floats, *, check_sum: bool = True) -> NDArray[np.float64]:
     """Validate (n, K) rows and return their sums, which the defenses need anyway."""
     if rows.shape[1] < 2:
         raise ScoreError(f"scores need at least two classes, got {rows.shape[1]}")
-    sums: NDArray[np.float64] = np.add.reduce(rows, axis=1, dtype=np.float64)
+    sums = row_sums(rows)
     if not rows.size:
         return sums
     # Written so that a NaN fails the comparison; an infinity shows in the sum.
