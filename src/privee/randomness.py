@@ -44,17 +44,22 @@ class Draws:
 
     def open_uniform(self, shape: Shape) -> NDArray[np.float64]:
         """Uniform on (0, 1): never zero, never one."""
-        return self.uniform(shape) + _HALF_STEP
+        floats = self.uniform(shape)
+        floats += _HALF_STEP
+        return floats
 
     def exponential(self, shape: Shape) -> NDArray[np.float64]:
         """Exponential with mean one; always positive."""
-        return -np.log(self.open_uniform(shape))
+        floats = self.open_uniform(shape)
+        np.log(floats, out=floats)
+        return np.negative(floats, out=floats)
 
     def normal(self, shape: Shape) -> NDArray[np.float64]:
         """Standard normal, by inverting its distribution function."""
         from scipy.special import ndtri  # here, so that importing privee stays fast
 
-        return np.asarray(ndtri(self.open_uniform(shape)), dtype=np.float64)
+        floats = self.open_uniform(shape)
+        return np.asarray(ndtri(floats, out=floats), dtype=np.float64)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("draws are not copied between processes; make them there, e.g. privee.seeded(7, worker)")

@@ -58,7 +58,7 @@ def release_rows(rows: Floats, sums: Array, intervals: Intervals, draws: Draws) 
     released = draws.uniform(values.shape)
     released *= spread[: len(rows)]
     released += smallest[: len(rows)]
-    released *= values
+    released *= values.astype(np.float64, copy=False)
     if intervals.shift:
         released -= to_each(intervals.shift * sums, rows.shape[1])
     return place(order, rise_where(values, released.astype(rows.dtype, copy=False)), out=values)
