@@ -119,7 +119,7 @@ class OrderedDP(Defense):
             made[:, :hidden] = made[:, :hidden].mean(axis=1, keepdims=True)
             order, pattern = _without_order(order, hidden), _rises_after(hidden, rows)
         # The scores take no part in the repair: even whether two of them were equal must not show.
-        return place(order, rise_where(pattern, made.astype(rows.dtype)))
+        return place(order, rise_where(pattern, made.astype(rows.dtype, copy=False)))
 
     def _estimate(self, rows: NDArray[np.float64]) -> Floats:
         """The release is a probability vector made to be near the scores; what its own prior says is in it already."""

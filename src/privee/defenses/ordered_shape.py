@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.defenses.discrete_laplace import GRID, weights
+from privee.scores.along_rows import FEW_CLASSES, MANY_ROWS, pairwise
 
 Array = NDArray[np.float64]
 
@@ -33,16 +34,25 @@ def fill_tail(top: Array, n_classes: int, tail: float) -> Array:
     `left` is what the top score leaves. A confident model's tail falls fast, a doubtful one's slowly; 0.4 suits
     softmax outputs of 10 to 1,000 classes.
     """
-    left, count = 1.0 - top, n_classes - 1
-    positions, evenly = _by_position(count)
-    shape = np.exp(np.log(left) * tail * positions)
-    shape *= (1.0 - FLOOR) / shape.sum(axis=1, keepdims=True)
+    positions, evenly = _by_position(n_classes - 1)
+    if n_classes - 1 <= FEW_CLASSES and len(top) >= MANY_ROWS:  # a class at a time, all rows at once
+        return _filled(top.T, tail, positions[:, None], evenly[:, None], by_class=True).T
+    return _filled(top, tail, positions, evenly)
+
+
+def _filled(top: Array, tail: float, positions: Array, evenly: Array, *, by_class: bool = False) -> Array:
+    """Classes along rows; or, `by_class`, all arguments turned, and so what is returned."""
+    left, even = 1.0 - top, 1.0 / evenly.size
+    shape = np.log(left) * tail * positions
+    np.exp(shape, out=shape)
+    shape *= (1.0 - FLOOR) / (pairwise(list(shape)) if by_class else shape.sum(axis=1, keepdims=True))
     shape += evenly
     # Blend with equal shares as far as it takes to stay below the top score.
-    even = 1.0 / count
-    room, steep = (1.0 - GAP) * top / left - even, shape[:, :1] - even
+    room, steep = (1.0 - GAP) * top / left - even, (shape[:1] if by_class else shape[:, :1]) - even
     if (steep > room).any():
-        shape = even + (shape - even) * np.minimum(room / np.maximum(steep, TINY), 1.0)
+        shape -= even
+        shape *= np.minimum(room / np.maximum(steep, TINY), 1.0)
+        shape += even
     shape *= left
     return shape
 
