@@ -12,7 +12,7 @@ import hmac
 import math
 import os
 import threading
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -22,6 +22,8 @@ from privee.errors import SettingError
 
 __all__ = ["Draws", "keyed", "secure", "seeded"]
 
+KEYED = b"privee keyed draws v1\0"
+"""What every message of keyed draws begins with."""
 _BUFFER_WORDS = 4096
 _ZEROS = bytes(8 * _BUFFER_WORDS)
 _ONE = np.uint64(0x3FF0000000000000)  # the bits of 1.0
@@ -33,6 +35,9 @@ Shape = int | tuple[int, ...]
 
 class Draws:
     """A stream of random words, and the distributions made from it."""
+
+    by_row: ClassVar[bool] = False
+    """Has every row of a batch a stream of its own? Then nothing of a row's release may depend on its neighbours."""
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """The next `count` 64-bit words, as an array of the caller's own."""
@@ -87,7 +92,7 @@ class KeystreamDraws(Draws):
             # A small request is a slice of floats made when the buffer was filled: one vector costs a few microseconds.
             if self._next + count <= len(self._buffer):
                 return self._floats[self._advance(count)].reshape(shape).copy()
-            return _to_unit(self._across_buffers(count)).reshape(shape)
+            return to_unit(self._across_buffers(count)).reshape(shape)
 
     def _advance(self, count: int) -> slice:
         start, self._next = self._next, self._next + count
@@ -103,7 +108,7 @@ class KeystreamDraws(Draws):
         buffer = np.empty(_BUFFER_WORDS + 2, dtype="<u8")
         self._fill(buffer, 0, 1)
         self._buffer, self._next = buffer[:_BUFFER_WORDS].astype(np.uint64, copy=False), last
-        self._floats = _to_unit(self._buffer.copy())
+        self._floats = to_unit(self._buffer.copy())
         out[count - last : count] = self._buffer[:last]
         return out[:count].astype(np.uint64, copy=False)
 
@@ -114,7 +119,7 @@ class KeystreamDraws(Draws):
             self._cipher.update_into(_ZEROS, raw[at : at + len(_ZEROS) + 15].data)
 
 
-def _to_unit(words: NDArray[np.uint64]) -> NDArray[np.float64]:
+def to_unit(words: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Turn words into floats on [0, 1) in place: 52 of their bits behind the exponent of 1, minus 1."""
     words >>= _SHIFT
     words |= _ONE
@@ -191,4 +196,4 @@ def keyed(key: bytes, message: bytes) -> KeystreamDraws:
     """Draws fixed by a secret key and a message: same key and message, same draws; else independent."""
     if len(key) < 16:
         raise SettingError(f"a key for draws needs at least 16 bytes, got {len(key)}")
-    return KeystreamDraws(hmac.digest(key, b"privee keyed draws v1\0" + message, "sha256"))
+    return KeystreamDraws(hmac.digest(key, KEYED + message, "sha256"))

@@ -69,6 +69,9 @@ class Defense(ABC):
     """The specs that the leaderboard has; unless given, those of an audit, else the example, else the name."""
     uses_sums: ClassVar[bool] = True
     """Does `_release` look at `sums`? If not they are only looked at roughly, which is quicker."""
+    rows_apart: ClassVar[bool] = False
+    """Does it draw equally much for each row, in the order of the rows, and look at no row but the row itself? Then
+    repeatable draws come in batches; each row's release must be, bit for bit, the one that it gets alone."""
     advice: ClassVar[Advice] = Advice()
     """What `recommend` may do with it and say of it."""
 

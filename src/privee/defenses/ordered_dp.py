@@ -49,6 +49,7 @@ class OrderedDP(Defense):
     name: ClassVar[str] = "ordered-dp"
     place: ClassVar[int] = 60
     preserves_order: ClassVar[bool] = True
+    rows_apart: ClassVar[bool] = True
     summary: ClassVar[str] = "exact ranking, differentially private magnitudes"
     example: ClassVar[str] = "ordered-dp:epsilon=8"
     audited: ClassVar[tuple[str, ...]] = ("ordered-dp:epsilon=4", "ordered-dp:epsilon=32")
@@ -166,7 +167,7 @@ def _spent_on_top(defense: OrderedDP, rising: Floats, sums: Array, draws: Draws)
     noisy = add_noise(np.maximum(top, GRID // n_classes, out=top), step, draws)
     made = np.empty(rising.shape)
     made[:, -1] = top_values(n_classes, step, defense.prior)[noisy]
-    made[:, -2::-1] = fill_tail(made[:, -1:], n_classes, defense.tail)
+    made[:, -2::-1] = fill_tail(made[:, -1:], n_classes, defense.tail, alone=draws.by_row)
     return made
 
 

@@ -28,19 +28,21 @@ TINY = float(np.finfo(np.float64).tiny)
 DEFAULT_TAIL = 0.4
 
 
-def fill_tail(top: Array, n_classes: int, tail: float) -> Array:
+def fill_tail(top: Array, n_classes: int, tail: float, *, alone: bool = False) -> Array:
     """The K - 1 scores behind each of the (n, 1) top ones, falling: each `left ** tail` times the one before it.
 
     `left` is what the top score leaves. A confident model's tail falls fast, a doubtful one's slowly; 0.4 suits
-    softmax outputs of 10 to 1,000 classes.
+    softmax outputs of 10 to 1,000 classes. `alone` makes each row as if there were no others, to the last bit.
     """
     positions, evenly = _by_position(n_classes - 1)
     if n_classes - 1 <= FEW_CLASSES and len(top) >= MANY_ROWS:  # a class at a time, all rows at once
-        return _filled(top.T, tail, positions[:, None], evenly[:, None], by_class=True).T
-    return _filled(top, tail, positions, evenly)
+        return _filled(top.T, tail, positions[:, None], evenly[:, None], alone, by_class=True).T
+    return _filled(top, tail, positions, evenly, alone)
 
 
-def _filled(top: Array, tail: float, positions: Array, evenly: Array, *, by_class: bool = False) -> Array:
+def _filled(
+    top: Array, tail: float, positions: Array, evenly: Array, alone: bool, *, by_class: bool = False
+) -> Array:
     """Classes along rows; or, `by_class`, all arguments turned, and so what is returned."""
     left, even = 1.0 - top, 1.0 / evenly.size
     shape = np.log(left) * tail * positions
@@ -50,9 +52,9 @@ def _filled(top: Array, tail: float, positions: Array, evenly: Array, *, by_clas
     # Blend with equal shares as far as it takes to stay below the top score.
     room, steep = (1.0 - GAP) * top / left - even, (shape[:1] if by_class else shape[:, :1]) - even
     if (steep > room).any():
-        shape -= even
-        shape *= np.minimum(room / np.maximum(steep, TINY), 1.0)
-        shape += even
+        blend = even + (shape - even) * np.minimum(room / np.maximum(steep, TINY), 1.0)
+        # A row that needs no blending loses a last bit by it, which is kept: releases repeat to the last bit.
+        shape = np.where(steep > room, blend, shape) if alone else blend
     shape *= left
     return shape
 

@@ -92,6 +92,7 @@ class RankNoise(Defense):
     """Settings common to both variants."""
 
     preserves_order: ClassVar[bool] = True
+    rows_apart: ClassVar[bool] = True
 
     amplitude: float = 0.48
     transform: Transform = "householder"

@@ -34,6 +34,7 @@ class RankingOnly(Defense):
     place: ClassVar[int] = 70
     preserves_order: ClassVar[bool] = True
     uses_sums: ClassVar[bool] = False
+    rows_apart: ClassVar[bool] = True
     summary: ClassVar[str] = "a random probability vector in the right order; the ceiling for keeping the ranking"
     audited: ClassVar[tuple[str, ...]] = ("ranking-only",)
     advice: ClassVar[Advice] = Advice(

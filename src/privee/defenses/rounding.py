@@ -25,6 +25,7 @@ class Rounding(Defense):
 
     name: ClassVar[str] = "rounding"
     place: ClassVar[int] = 20
+    rows_apart: ClassVar[bool] = True
     summary: ClassVar[str] = "keeps a few decimal digits; merges classes"
     example: ClassVar[str] = "rounding:digits=2"
     uses_sums: ClassVar[bool] = False
