@@ -48,24 +48,25 @@ def cases() -> list[Case]:
     """Mild scores have a spread of 1 before softmax, saturated ones of 30: the top one is 1, most others are dust."""
     plus, dp = privee.PriveeUPlus(rho_low=0.1, rho_high=0.9), privee.OrderedDP(8.0)
     single, double = np.float32, np.float64
+    kinds = {", float32": (1.0, single), ", saturated": (30.0, double), ", saturated float32": (30.0, single)}
     listed = [
-        Case(f"PRIVEE-U{kind}", U, softmax(*shape, spread, dtype), bar if spread > 1 else 2.4 if shape[1] == 10 else 1.7)
-        for kind, spread, dtype, bar in (
-            ("", 1.0, double, None),
-            (", float32", 1.0, single, None),
-            (", saturated", 30.0, double, 3.5),
-            (", saturated float32", 30.0, single, 3.5),
-        )
+        Case(f"PRIVEE-U{kind}", U, softmax(*shape, spread, dtype), _bar(spread, shape[1]))
+        for kind, (spread, dtype) in ({"": (1.0, double)} | kinds).items()
         for shape in SHAPES
     ]
     listed.append(Case("PRIVEE-U, one long row", U, softmax(1, 100_000, 1.0), 1.7))
-    for name, defense, bar in (("PRIVEE-U+", plus, None), ("Ordered-DP", dp, 3.5), ("ranking-only", privee.RankingOnly(), 3.0)):
+    others = (("PRIVEE-U+", plus, None), ("Ordered-DP", dp, 3.5), ("ranking-only", privee.RankingOnly(), 3.0))
+    for name, defense, bar in others:
         listed += [Case(name, defense, softmax(*shape, 1.0), bar) for shape in SHAPES]
         listed.append(Case(f"{name}, float32", defense, softmax(*SHAPES[0], 1.0, single), bar))
         listed.append(Case(f"{name}, saturated", defense, softmax(*SHAPES[0], 30.0), bar and 3.5))
     for dtype, kind in ((double, ""), (single, ", float32")):
         listed.append(Case(f"rounding{kind}", privee.Rounding(2), softmax(*SHAPES[0], 1.0, dtype), None, "np.round"))
     return listed
+
+
+def _bar(spread: float, classes: int) -> float:
+    return 3.5 if spread > 1 else 2.4 if classes == 10 else 1.7
 
 
 def measured(case: Case, rounds: int) -> dict[str, object]:

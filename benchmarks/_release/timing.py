@@ -1,4 +1,4 @@
-"""Two pieces of work timed by turns, in time of the processor: a busy neighbour slows both, and waiting is not counted."""
+"""Two pieces of work timed by turns, in time of the processor: a busy neighbour slows both, waiting does not count."""
 
 from __future__ import annotations
 

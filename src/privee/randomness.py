@@ -77,7 +77,7 @@ class KeystreamDraws(Draws):
         self._cipher = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
         self._lock = threading.Lock()
         self._buffer = np.empty(0, dtype=np.uint64)
-        self._floats = np.empty(0)
+        self._floats: NDArray[np.float64] | None = np.empty(0)
         self._next = 0
 
     def words(self, count: int) -> NDArray[np.uint64]:
@@ -89,9 +89,12 @@ class KeystreamDraws(Draws):
     def uniform(self, shape: Shape) -> NDArray[np.float64]:
         count = shape if isinstance(shape, int) else math.prod(shape)
         with self._lock:
-            # A small request is a slice of floats made when the buffer was filled: one vector costs a few microseconds.
+            # A small request is a slice of floats made once for the whole buffer: one vector costs a few microseconds.
             if self._next + count <= len(self._buffer):
-                return self._floats[self._advance(count)].reshape(shape).copy()
+                if self._floats is None:
+                    self._floats = to_unit(self._buffer.copy())
+                drawn = self._floats[self._advance(count)].copy()
+                return drawn if count == shape else drawn.reshape(shape)
             return to_unit(self._across_buffers(count)).reshape(shape)
 
     def _advance(self, count: int) -> slice:
@@ -108,7 +111,7 @@ class KeystreamDraws(Draws):
         buffer = np.empty(_BUFFER_WORDS + 2, dtype="<u8")
         self._fill(buffer, 0, 1)
         self._buffer, self._next = buffer[:_BUFFER_WORDS].astype(np.uint64, copy=False), last
-        self._floats = to_unit(self._buffer.copy())
+        self._floats = None  # made when a small request asks for them
         out[count - last : count] = self._buffer[:last]
         return out[:count].astype(np.uint64, copy=False)
 
@@ -144,7 +147,8 @@ class SecureDraws(Draws):
         return self._stream(count).words(count)
 
     def uniform(self, shape: Shape) -> NDArray[np.float64]:
-        return self._stream(shape if isinstance(shape, int) else math.prod(shape)).uniform(shape)
+        count = shape if isinstance(shape, int) else math.prod(shape)
+        return self._stream(count).uniform(shape)
 
     def _stream(self, count: int) -> KeystreamDraws:
         own = self._own.__dict__

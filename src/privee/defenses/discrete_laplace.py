@@ -44,7 +44,7 @@ def _found(step: float, words: NDArray[np.uint64]) -> Integers:
     thresholds = _thresholds(step)
     if words.size < FEW:
         return thresholds.searchsorted(words, side="right")
-    found = _by_first_bits(step).take((words >> _REST).astype(np.int64))
+    found = _by_first_bits(step).take((words >> _REST).view(np.int64))
     open_ones = np.flatnonzero(found < 0)
     found[open_ones] = thresholds.searchsorted(words[open_ones], side="right")
     return found

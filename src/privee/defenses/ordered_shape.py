@@ -40,9 +40,7 @@ def fill_tail(top: Array, n_classes: int, tail: float, *, alone: bool = False) -
     return _filled(top, tail, positions, evenly, alone)
 
 
-def _filled(
-    top: Array, tail: float, positions: Array, evenly: Array, alone: bool, *, by_class: bool = False
-) -> Array:
+def _filled(top: Array, tail: float, positions: Array, evenly: Array, alone: bool, *, by_class: bool = False) -> Array:
     """Classes along rows; or, `by_class`, all arguments turned, and so what is returned."""
     left, even = 1.0 - top, 1.0 / evenly.size
     shape = np.log(left) * tail * positions

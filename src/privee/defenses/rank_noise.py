@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from privee.defenses.asked_again import asked_again
 from privee.defenses.base import Defense, Guarantee, check_positive
 from privee.defenses.inverse import condition_on_sum, tighten_by_sum
+from privee.defenses.short_vector import LONGEST, release_vector
 from privee.errors import SettingError
 from privee.randomness import Draws
 from privee.scores import ascending, place, rise_where
@@ -39,7 +40,8 @@ class Intervals(NamedTuple):
 
     A draw at position i is uniform on [low[i], low[i] + width] and scales its score by 1 + sigma[i] * draw, a factor
     between factor_low[i] and factor_high[i]; then `shift` is subtracted (for scores that sum to one). `rising` holds
-    the smallest factor and its spread in the order rows are sorted in, the last class first, for each row of a block.
+    the smallest factor and its spread in the order rows are sorted in, the last class first, for each row of a block;
+    `numbers` the same for one row, if classes are few.
     """
 
     sigma: Array
@@ -49,10 +51,13 @@ class Intervals(NamedTuple):
     factor_low: Array
     factor_high: Array
     rising: tuple[Array, Array]
+    numbers: tuple[list[float], list[float]] | None
 
 
 def release_rows(rows: Floats, sums: Array, intervals: Intervals, draws: Draws) -> Floats:
     """Release valid rows; exact order in their dtype."""
+    if intervals.numbers is not None and len(rows) == 1:
+        return release_vector(rows, intervals.shift * sums.item(), *intervals.numbers, draws)
     smallest, spread = intervals.rising
     order, values = ascending(rows)
     released = draws.uniform(values.shape)
@@ -153,7 +158,8 @@ def _intervals(defense: RankNoise, n_classes: int) -> Intervals:
     rising = (_rising_rows(factor_low), _rising_rows(factor_high - factor_low))
     for array in (sigma, low, factor_low, factor_high, *rising):
         array.setflags(write=False)
-    return Intervals(sigma, low, width, shift, factor_low, factor_high, rising)
+    numbers = (rising[0][0].tolist(), rising[1][0].tolist()) if n_classes <= LONGEST else None
+    return Intervals(sigma, low, width, shift, factor_low, factor_high, rising, numbers)
 
 
 def _rising_rows(falling: Array) -> Array:

@@ -55,7 +55,8 @@ class Repeatable:
         check_key(key)
         if not isinstance(self.model_version, str) or not self.model_version:
             raise SettingError("model_version must be a text that names the joint model")
-        start = b"privee repeatable v1" + framed(b"d", _settings(self.defense)) + framed(b"v", as_text(self.model_version))
+        defense, version = _settings(self.defense), as_text(self.model_version)
+        start = b"privee repeatable v1" + framed(b"d", defense) + framed(b"v", version)
         object.__setattr__(self, "_stream_keys", stream_keys(key, start))
 
     @classmethod

@@ -1,14 +1,15 @@
-"""Keyed draws for many rows at once: to the last bit those that each row would get by itself from `randomness.keyed`."""
+"""Keyed draws for many rows at once: to the last bit those that each row would get alone from `randomness.keyed`."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 from collections.abc import Callable, Iterable
 from typing import ClassVar
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
 from privee.errors import PriveeError
@@ -27,12 +28,17 @@ class RowDraws(Draws):
     by_row: ClassVar[bool] = True
 
     def __init__(self, keys: list[bytes]) -> None:
-        self._streams = [Cipher(algorithms.AES(key), _FROM_START).encryptor() for key in keys]
+        self._keys = keys
+
+    @functools.cached_property
+    def _streams(self) -> list[CipherContext]:
+        """Made when they are first asked for: some defenses never draw."""
+        return [Cipher(algorithms.AES(key), _FROM_START).encryptor() for key in self._keys]
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        each, rest = divmod(count, max(1, len(self._streams)))
+        each, rest = divmod(count, max(1, len(self._keys)))
         if rest:
-            raise PriveeError(f"cannot share {count} words out evenly to {len(self._streams)} rows")
+            raise PriveeError(f"cannot share {count} words out evenly to {len(self._keys)} rows")
         zeros = bytes(8 * each)
         drawn = bytearray().join([stream.update(zeros) for stream in self._streams])
         return np.frombuffer(drawn, dtype="<u8").astype(np.uint64, copy=False)

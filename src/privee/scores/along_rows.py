@@ -6,6 +6,8 @@ column to column does the same additions in the same order. Which way is taken n
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +17,8 @@ Array = NDArray[np.float64]
 
 BLOCK = 1 << 14
 """Scores handled at once, so that they stay in the processor's cache; a row longer than this is a block of its own."""
+FEW = 64
+"""Up to so many numbers Python is quicker than the way to NumPy."""
 FEW_CLASSES, MANY_ROWS = 32, 64
 ROUGHLY = 1e-4
 """K float32 numbers added up in any order are off by K * 2**-24 of their sum at most: far less, for few classes."""
@@ -24,7 +28,7 @@ LANES = 8
 
 def by_columns(rows: Floats) -> bool:
     """Are rows so short, and so many, that going from column to column is quicker?"""
-    return rows.shape[1] <= FEW_CLASSES and len(rows) >= MANY_ROWS
+    return len(rows) >= MANY_ROWS and rows.shape[1] <= FEW_CLASSES
 
 
 def row_blocks(rows: Floats) -> list[slice]:
@@ -67,13 +71,15 @@ def add_up(rows: Array) -> Array:
     if not by_columns(rows):
         return np.cumsum(rows, axis=1, out=rows)
     columns = rows.T
-    for before, column in zip(columns[:-1], columns[1:], strict=True):
+    for before, column in itertools.pairwise(columns):
         np.add(before, column, out=column)
     return rows
 
 
 def to_each(column: Array, n_classes: int) -> Array:
     """One number per row as an array to calculate with: written out where NumPy would go from row to row."""
-    if n_classes <= FEW_CLASSES and len(column) >= MANY_ROWS:
+    if len(column) == 1:
+        return column
+    if len(column) >= MANY_ROWS and n_classes <= FEW_CLASSES:
         return column.repeat(n_classes).reshape(-1, n_classes)
     return column[:, None]

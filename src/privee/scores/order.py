@@ -7,12 +7,13 @@ falling scores, ties keep the lower index first.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privee.scores.along_rows import by_columns
+from privee.scores.along_rows import FEW, by_columns
 from privee.scores.forms import Floats, to_rows
 from privee.scores.packed_sort import packed_sort
 
@@ -51,6 +52,7 @@ def _plain_sort(rows: Floats) -> tuple[Flat, Floats]:
     rises = _rises(values)
     if np.count_nonzero(rises) != rises.size:
         _sort_ties(rows, order, rises)
+        values = rows.take(order)  # 0.0 and -0.0 are equal, not the same
     return order, values
 
 
@@ -93,7 +95,7 @@ def _lift(sorted_scores: Floats | None, values: Floats) -> Floats:
 
 
 def _climb_by_rows(ladder: NDArray[Any], must_rise: NDArray[np.bool_] | None) -> None:
-    """m minus the running sum of d never falls: a running maximum."""
+    """The places minus the running sum of d never fall: a running maximum."""
     steps = np.zeros_like(ladder)
     if must_rise is None:
         steps += np.arange(ladder.shape[1], dtype=ladder.dtype)
@@ -134,6 +136,9 @@ def _ladder(bits: NDArray[Any]) -> NDArray[Any]:
 
 
 def _rises_throughout(row: Floats) -> bool:
+    if row.size <= FEW:
+        numbers = row.tolist()
+        return all(map(operator.lt, numbers, numbers[1:]))
     return bool(np.count_nonzero(row[:-1] < row[1:]) == row.size - 1)
 
 

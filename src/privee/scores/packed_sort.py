@@ -1,10 +1,10 @@
 """Sorting rows with their indices, near the price of sorting the scores alone.
 
-`argsort` moves indices and looks scores up for each comparison. Here the last bits of each score's mantissa are replaced
-by its place, and the whole numbers that this gives are sorted: among them are the processor's fastest sorts. Scores
-that differ only in the bits that were given up may then stand in the wrong order; the scores themselves are fetched
-anyway, so that shows, and a row where one falls is sorted once more, exactly. float32 scores, widened to float64, have
-more free bits than a place needs: with them nothing is given up.
+`argsort` moves indices and looks scores up for each comparison. Here the last bits of each score's mantissa are
+replaced by its place, and the whole numbers that this gives are sorted, which processors do fastest. Scores that
+differ only in the bits that were given up may then stand in the wrong order; the scores themselves are fetched anyway,
+so that shows, and a row where one falls is sorted once more, exactly. float32 scores, widened to float64, have more
+free bits than a place needs: with them nothing is given up.
 """
 
 from __future__ import annotations

@@ -8,14 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.errors import ScoreError
-from privee.scores.along_rows import ROUGHLY, by_columns, rough_sums, row_sums
+from privee.scores.along_rows import FEW, ROUGHLY, by_columns, rough_sums, row_sums
 from privee.scores.forms import Floats, to_rows
 
 SUM_TOLERANCE = 1e-3
 """How far a row's sum may be from one: wide enough for scores printed with six digits and 1,000 classes."""
-
-FEW = 64
-"""Up to so many numbers Python is quicker than the way to NumPy."""
 
 MAX_SUM = 1e9
 """Largest row sum with `check_sum=False`; keeps every release finite in float32."""
@@ -71,8 +68,8 @@ def _within(sums: Floats, least: float, most: float) -> bool:
 
 def _none_negative(rows: Floats) -> bool:
     """Of rows that hold no NaN; -0.0 is none."""
-    if rows.size <= FEW:
-        return bool(min(rows.ravel().tolist()) >= 0.0)
+    if len(rows) == 1 and rows.size <= FEW:
+        return bool(min(rows[0].tolist()) >= 0.0)
     return bool(np.count_nonzero(rows >= 0.0) == rows.size)
 
 
