@@ -63,7 +63,7 @@ def test_a_tail_is_the_same_in_both_layouts_and_alone(classes, tail):
     top = np.linspace(1.02 / classes, 1 - 1e-6, 200)[:, None]
     alone = np.concatenate([fill_tail(row[None], classes, tail) for row in top])
     assert (fill_tail(top, classes, tail, alone=True) == alone).all()
-    assert np.allclose(fill_tail(top, classes, tail), alone, rtol=1e-13, atol=0)
+    assert np.allclose(fill_tail(top, classes, tail), alone, rtol=0, atol=1e-15)
 
 
 @apart
@@ -74,8 +74,6 @@ def test_keyed_rows_in_batches_are_those_drawn_one_by_one(defense, dtype, rows, 
     spread = np.random.default_rng(classes).normal(size=(rows, classes)) * np.linspace(0.1, 40, rows)[:, None]
     scores = np.exp(spread - spread.max(axis=1, keepdims=True))
     scores = (scores / scores.sum(axis=1, keepdims=True)).astype(dtype)
-    if classes > 500 and defense.name == "one-parameter":
-        pytest.skip("takes fewer classes")
     keys = [f"row {i}".encode() for i in range(rows)]
     made = defense.release(scores, draws=RowDraws(stream_keys(KEY, b"start ")(keys)), check_sum=False)
     alone = [
