@@ -44,7 +44,7 @@ def _found(step: float, words: NDArray[np.uint64]) -> Integers:
     thresholds = _thresholds(step)
     if words.size < FEW:
         return thresholds.searchsorted(words, side="right")
-    found = _by_first_bits(step).take((words >> _REST).view(np.int64))
+    found = _by_first_bits(step).take((words >> _REST).view(np.int64)).astype(np.int64)
     open_ones = np.flatnonzero(found < 0)
     found[open_ones] = thresholds.searchsorted(words[open_ones], side="right")
     return found
@@ -94,11 +94,11 @@ def _thresholds(step: float) -> NDArray[np.uint64]:
 
 
 @functools.lru_cache(maxsize=16)
-def _by_first_bits(step: float) -> Integers:
-    """What all words with the same first bits stand for; -1 where a threshold lies among them."""
+def _by_first_bits(step: float) -> NDArray[np.int16]:
+    """What all words with the same first bits stand for; -1 where a threshold lies among them. It fits the cache."""
     first = np.arange(1 << FIRST_BITS, dtype=np.uint64) << _REST
     last = first | ((np.uint64(1) << _REST) - np.uint64(1))
     low, high = (_thresholds(step).searchsorted(ends, side="right") for ends in (first, last))
-    found = np.where(low == high, low, -1)
+    found = np.where(low == high, low, -1).astype(np.int16)
     found.setflags(write=False)
     return found

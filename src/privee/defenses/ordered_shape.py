@@ -50,9 +50,12 @@ def _filled(top: Array, tail: float, positions: Array, evenly: Array, alone: boo
     # Blend with equal shares as far as it takes to stay below the top score.
     room, steep = (1.0 - GAP) * top / left - even, (shape[:1] if by_class else shape[:, :1]) - even
     if (steep > room).any():
-        blend = even + (shape - even) * np.minimum(room / np.maximum(steep, TINY), 1.0)
-        # A row that needs no blending loses a last bit by it, which is kept: releases repeat to the last bit.
-        shape = np.where(steep > room, blend, shape) if alone else blend
+        # Others blend by nothing, which costs them a last bit: kept, because releases repeat to the last bit.
+        unblended = shape.copy() if alone else None
+        shape -= even
+        shape *= np.minimum(room / np.maximum(steep, TINY), 1.0)
+        shape += even
+        shape = shape if unblended is None else np.where(steep > room, shape, unblended)
     shape *= left
     return shape
 
