@@ -3,7 +3,7 @@
     python benchmarks/release.py            prints the tables and stores benchmarks/results/release.json (three minutes)
 
 Everything is timed by turns, in time of the processor; secure draws and full validation are included everywhere. It
-runs itself once more with NumPy held to AVX2: AVX-512 makes argsort itself up to twice as fast. Bars, on AVX-512:
+runs itself once more with NumPy held to AVX2: which of the two sorts faster depends on the processor. Bars, on AVX-512:
 PRIVEE-U 2.4 times argsort at 10 classes, 1.7 from 1,000 on, 3.5 on saturated rows, 12 microseconds for one vector;
 Ordered-DP 3.5, ranking-only 3; repeatable draws 80,000 rows a second at 10 classes; peak memory 4 times the input.
 Rounding stands beside np.round of the same array. All in one thread.
