@@ -24,6 +24,8 @@ from rich.console import Console
 from rich.table import Table
 
 import privee
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks._release.cases import cases, measured, one_vector, repeatable
 
 RESULTS = Path(__file__).parent / "results" / "release.json"
