@@ -2,6 +2,7 @@
 
     python benchmarks/readme.py             runs them and writes the figures into README.md (five minutes)
     python benchmarks/readme.py --check     runs them and compares; 1 if README.md says something else
+    python benchmarks/readme.py --speed     writes the block of speeds alone, and runs nothing
 
 Each marked block of the page comes from one place: `audit` from `privee train digits ...` and `privee audit
 runs/digits`, as they stand on the page; `speed` from benchmarks/results/release.json, which `make bench` writes.
@@ -23,6 +24,8 @@ from privee.audit.exposure.findings import LEVEL
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 SPEED = ROOT / "benchmarks" / "results" / "release.json"
+SHOWN = ("PRIVEE-U", "PRIVEE-U, saturated", "Ordered-DP", "ranking-only")
+"""Cases of the benchmark that the page shows."""
 BLOCK = r"(<!-- {name}:[^\n]*-->\n)(.*?)(<!-- end -->)"
 CLOSE = 6
 """Percentage points, or hundredths, that figures of one run may differ by on another machine."""
@@ -86,17 +89,16 @@ def _left(worst: dict[str, Any]) -> str:
 def speed_table() -> str:
     """The release's times from the stored benchmark."""
     stored = json.loads(SPEED.read_text(encoding="utf-8"))
-    lines = ["| scores | time | times argsort | peak memory / input |", "|---|---|---|---|"]
+    lines = ["| release | scores | time | times argsort | peak memory / input |", "|---|---|---|---|---|"]
     for row in stored["releases"]:
-        if row["bar"] is None:
+        if row["case"] not in SHOWN:
             continue
         size = " x ".join(f"{n:,}" for n in row["shape"])
-        size = size if len(row["shape"]) > 1 else f"one vector of {size}"
-        memory = f"{row['memory_ratio']:.1f}" if row["memory_ratio"] else ""
-        ratio = f"{row['ratio']:.1f}" if row["ratio"] < 10 else f"{row['ratio']:.0f}"
-        lines.append(f"| {size} | {row['ms']:.1g} ms | {ratio} | {memory} |")
+        lines.append(
+            f"| {row['case']} | {size} | {row['ms']:.2g} ms | {row['ratio']:.1f} | {row['memory_ratio']:.1f} |"
+        )
     beside = ", ".join(
-        f"{row['ms']:.1g} ms at {row['classes']:,} classes (printed {row['printed_ms']:g})"
+        f"{row['ms']:.2g} ms at {row['classes']:,} classes (printed {row['printed_ms']:g})"
         for row in stored["one_vector_beside_the_paper"]
     )
     return "\n".join(lines) + f"\n\nBeside the paper's table, one vector at a time: {beside}.\n"
@@ -138,8 +140,12 @@ def _number(cell: str) -> float | None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--speed", action="store_true")
     chosen = parser.parse_args()
     text = README.read_text(encoding="utf-8")
+    if chosen.speed:
+        README.write_text(with_block(text, "speed", speed_table()), encoding="utf-8")
+        return
     with tempfile.TemporaryDirectory() as folder:
         made = audit_table(run_audit(text, Path(folder)))
     if chosen.check:

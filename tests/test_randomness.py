@@ -42,6 +42,13 @@ def test_uniform_and_words_share_one_position():
     assert (mixed[3] == unit[6015:]).all()
 
 
+def test_small_requests_go_on_from_buffer_to_buffer():
+    """Floats are made once for a whole buffer: those of the last one must not come again."""
+    words, draws = privee.seeded(3).words(14_000), privee.seeded(3)
+    found = np.concatenate([draws.uniform(7) for _ in range(2000)])
+    assert (found == (words >> np.uint64(12)) / 2.0**52).all()
+
+
 def test_arrays_belong_to_the_caller():
     draws = privee.seeded(3)
     first = draws.uniform(10)

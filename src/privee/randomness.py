@@ -12,7 +12,7 @@ import hmac
 import math
 import os
 import threading
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -22,6 +22,8 @@ from privee.errors import SettingError
 
 __all__ = ["Draws", "keyed", "secure", "seeded"]
 
+KEYED = b"privee keyed draws v1\0"
+"""What every message of keyed draws begins with."""
 _BUFFER_WORDS = 4096
 _ZEROS = bytes(8 * _BUFFER_WORDS)
 _ONE = np.uint64(0x3FF0000000000000)  # the bits of 1.0
@@ -34,6 +36,9 @@ Shape = int | tuple[int, ...]
 class Draws:
     """A stream of random words, and the distributions made from it."""
 
+    by_row: ClassVar[bool] = False
+    """Has every row of a batch a stream of its own? Then nothing of a row's release may depend on its neighbours."""
+
     def words(self, count: int) -> NDArray[np.uint64]:
         """The next `count` 64-bit words, as an array of the caller's own."""
         raise NotImplementedError
@@ -44,17 +49,22 @@ class Draws:
 
     def open_uniform(self, shape: Shape) -> NDArray[np.float64]:
         """Uniform on (0, 1): never zero, never one."""
-        return self.uniform(shape) + _HALF_STEP
+        floats = self.uniform(shape)
+        floats += _HALF_STEP
+        return floats
 
     def exponential(self, shape: Shape) -> NDArray[np.float64]:
         """Exponential with mean one; always positive."""
-        return -np.log(self.open_uniform(shape))
+        floats = self.open_uniform(shape)
+        np.log(floats, out=floats)
+        return np.negative(floats, out=floats)
 
     def normal(self, shape: Shape) -> NDArray[np.float64]:
         """Standard normal, by inverting its distribution function."""
         from scipy.special import ndtri  # here, so that importing privee stays fast
 
-        return np.asarray(ndtri(self.open_uniform(shape)), dtype=np.float64)
+        floats = self.open_uniform(shape)
+        return np.asarray(ndtri(floats, out=floats), dtype=np.float64)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("draws are not copied between processes; make them there, e.g. privee.seeded(7, worker)")
@@ -67,7 +77,7 @@ class KeystreamDraws(Draws):
         self._cipher = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
         self._lock = threading.Lock()
         self._buffer = np.empty(0, dtype=np.uint64)
-        self._floats = np.empty(0)
+        self._floats: NDArray[np.float64] | None = np.empty(0)
         self._next = 0
 
     def words(self, count: int) -> NDArray[np.uint64]:
@@ -79,10 +89,13 @@ class KeystreamDraws(Draws):
     def uniform(self, shape: Shape) -> NDArray[np.float64]:
         count = shape if isinstance(shape, int) else math.prod(shape)
         with self._lock:
-            # A small request is a slice of floats made when the buffer was filled: one vector costs a few microseconds.
+            # A small request is a slice of floats made once for the whole buffer: one vector costs a few microseconds.
             if self._next + count <= len(self._buffer):
-                return self._floats[self._advance(count)].reshape(shape).copy()
-            return _to_unit(self._across_buffers(count)).reshape(shape)
+                if self._floats is None:
+                    self._floats = to_unit(self._buffer.copy())
+                drawn = self._floats[self._advance(count)].copy()
+                return drawn if count == shape else drawn.reshape(shape)
+            return to_unit(self._across_buffers(count)).reshape(shape)
 
     def _advance(self, count: int) -> slice:
         start, self._next = self._next, self._next + count
@@ -98,7 +111,7 @@ class KeystreamDraws(Draws):
         buffer = np.empty(_BUFFER_WORDS + 2, dtype="<u8")
         self._fill(buffer, 0, 1)
         self._buffer, self._next = buffer[:_BUFFER_WORDS].astype(np.uint64, copy=False), last
-        self._floats = _to_unit(self._buffer.copy())
+        self._floats = None  # made when a small request asks for them
         out[count - last : count] = self._buffer[:last]
         return out[:count].astype(np.uint64, copy=False)
 
@@ -109,7 +122,7 @@ class KeystreamDraws(Draws):
             self._cipher.update_into(_ZEROS, raw[at : at + len(_ZEROS) + 15].data)
 
 
-def _to_unit(words: NDArray[np.uint64]) -> NDArray[np.float64]:
+def to_unit(words: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Turn words into floats on [0, 1) in place: 52 of their bits behind the exponent of 1, minus 1."""
     words >>= _SHIFT
     words |= _ONE
@@ -134,7 +147,8 @@ class SecureDraws(Draws):
         return self._stream(count).words(count)
 
     def uniform(self, shape: Shape) -> NDArray[np.float64]:
-        return self._stream(shape if isinstance(shape, int) else math.prod(shape)).uniform(shape)
+        count = shape if isinstance(shape, int) else math.prod(shape)
+        return self._stream(count).uniform(shape)
 
     def _stream(self, count: int) -> KeystreamDraws:
         own = self._own.__dict__
@@ -186,4 +200,4 @@ def keyed(key: bytes, message: bytes) -> KeystreamDraws:
     """Draws fixed by a secret key and a message: same key and message, same draws; else independent."""
     if len(key) < 16:
         raise SettingError(f"a key for draws needs at least 16 bytes, got {len(key)}")
-    return KeystreamDraws(hmac.digest(key, b"privee keyed draws v1\0" + message, "sha256"))
+    return KeystreamDraws(hmac.digest(key, KEYED + message, "sha256"))

@@ -20,10 +20,9 @@ from privee.errors import SettingError
 from privee.randomness import Draws, secure
 from privee.registry import LAST, write_spec
 from privee.scores import check_release, check_rows, to_rows
+from privee.scores.along_rows import BLOCK, row_blocks
 from privee.scores.forms import Floats
-
-BLOCK = 1 << 14
-"""Scores handled at once; a row longer than this is a block of its own."""
+from privee.scores.validation import check_rows_alone
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -68,6 +67,11 @@ class Defense(ABC):
     """The specs that an audit tries unless others are asked for."""
     benched: ClassVar[tuple[str, ...]] = ()
     """The specs that the leaderboard has; unless given, those of an audit, else the example, else the name."""
+    uses_sums: ClassVar[bool] = True
+    """Does `_release` look at `sums`? If not they are only looked at roughly, which is quicker."""
+    rows_apart: ClassVar[bool] = False
+    """Does it draw equally much for each row, in the order of the rows, and look at no row but the row itself? Then
+    repeatable draws come in batches; each row's release must be, bit for bit, the one that it gets alone."""
     advice: ClassVar[Advice] = Advice()
     """What `recommend` may do with it and say of it."""
 
@@ -99,7 +103,7 @@ class Defense(ABC):
             ScoreError: the scores are not valid; the message names the row.
         """
         rows, form = to_rows(scores)
-        sums = check_rows(rows, check_sum=check_sum)
+        sums = (check_rows if self.uses_sums else check_rows_alone)(rows, check_sum=check_sum)
         source = secure() if draws is None else draws
         if rows.size <= BLOCK or len(rows) == 1:
             return form.restore(self._release(rows, sums, source))
@@ -108,9 +112,7 @@ class Defense(ABC):
     def _release_in_blocks(self, rows: Floats, sums: NDArray[np.float64], draws: Draws) -> Floats:
         """Row blocks that fit the processor's cache: faster, and memory stays near that of the result."""
         out = np.empty_like(rows)
-        step = max(1, BLOCK // rows.shape[1])
-        for start in range(0, len(rows), step):
-            block = slice(start, start + step)
+        for block in row_blocks(rows):
             out[block] = self._release(rows[block], sums[block], draws)
         return out
 

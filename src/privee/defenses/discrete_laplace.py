@@ -22,17 +22,32 @@ from privee.randomness import Draws
 
 GRID = 1 << 12
 TOTAL = 1 << 64
+FIRST_BITS = 16
+FEW = 64
+"""Fewer words than this are not worth a table."""
+_REST = np.uint64(64 - FIRST_BITS)
 
 Integers = NDArray[np.int64]
 
 
 def add_noise(values: Integers, step: float, draws: Draws) -> Integers:
     """Add independent noise to values on the grid and clip to it: exp(step) for every grid step of difference."""
-    noise = _thresholds(step).searchsorted(draws.words(values.size), side="right")
+    noise = _found(step, draws.words(values.size))
     noise += values.reshape(-1)
     noise -= GRID
     np.minimum(noise, GRID, out=noise)
     return np.maximum(noise, 0, out=noise).reshape(values.shape)
+
+
+def _found(step: float, words: NDArray[np.uint64]) -> Integers:
+    """How many thresholds are at or below each word: `searchsorted`, with a look into a table first."""
+    thresholds = _thresholds(step)
+    if words.size < FEW:
+        return thresholds.searchsorted(words, side="right")
+    found = _by_first_bits(step).take((words >> _REST).view(np.int64)).astype(np.int64)
+    open_ones = np.flatnonzero(found < 0)
+    found[open_ones] = thresholds.searchsorted(words[open_ones], side="right")
+    return found
 
 
 @functools.lru_cache(maxsize=64)
@@ -76,3 +91,14 @@ def _thresholds(step: float) -> NDArray[np.uint64]:
         total += weight
         sums.append(total)
     return np.array(sums[:-1], dtype=np.uint64)  # all other words mean GRID
+
+
+@functools.lru_cache(maxsize=16)
+def _by_first_bits(step: float) -> NDArray[np.int16]:
+    """What all words with the same first bits stand for; -1 where a threshold lies among them. It fits the cache."""
+    first = np.arange(1 << FIRST_BITS, dtype=np.uint64) << _REST
+    last = first | ((np.uint64(1) << _REST) - np.uint64(1))
+    low, high = (_thresholds(step).searchsorted(ends, side="right") for ends in (first, last))
+    found = np.where(low == high, low, -1).astype(np.int16)
+    found.setflags(write=False)
+    return found

@@ -57,6 +57,7 @@ class GaussianNoise(Defense):
 
     name: ClassVar[str] = "gaussian"
     place: ClassVar[int] = 30
+    rows_apart: ClassVar[bool] = True
     summary: ClassVar[str] = "normal noise on every score; breaks the ranking"
     example: ClassVar[str] = "gaussian:epsilon=0.5"
     audited: ClassVar[tuple[str, ...]] = ("gaussian:epsilon=0.5",)

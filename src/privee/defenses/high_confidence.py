@@ -27,6 +27,7 @@ class HighConfidence(Defense):
 
     name: ClassVar[str] = "high-confidence"
     place: ClassVar[int] = 42
+    rows_apart: ClassVar[bool] = True
     summary: ClassVar[str] = "high scores exactly, zero for the rest; may hide the class"
 
     cutoff: float = 0.25

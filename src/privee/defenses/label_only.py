@@ -24,6 +24,7 @@ class LabelOnly(Defense):
 
     name: ClassVar[str] = "label-only"
     place: ClassVar[int] = 80
+    rows_apart: ClassVar[bool] = True
     summary: ClassVar[str] = "the predicted class alone"
     audited: ClassVar[tuple[str, ...]] = ("label-only",)
     advice: ClassVar[Advice] = Advice(

@@ -24,6 +24,7 @@ class NoDefense(Defense):
     name: ClassVar[str] = "none"
     place: ClassVar[int] = 0
     preserves_order: ClassVar[bool] = True
+    rows_apart: ClassVar[bool] = True
     summary: ClassVar[str] = "hands out the scores as they are"
     audited: ClassVar[tuple[str, ...]] = ("none",)
     advice: ClassVar[Advice] = Advice(unprotective="hands out the scores themselves")

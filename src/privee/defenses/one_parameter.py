@@ -72,6 +72,7 @@ class OneParameter(Defense):
     name: ClassVar[str] = "one-parameter"
     place: ClassVar[int] = 62
     preserves_order: ClassVar[bool] = True
+    rows_apart: ClassVar[bool] = True
     summary: ClassVar[str] = "exact ranking, every score drawn anew under differential privacy (Ye et al.)"
     example: ClassVar[str] = "one-parameter:epsilon=8"
     advice: ClassVar[Advice] = Advice(

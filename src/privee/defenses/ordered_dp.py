@@ -49,6 +49,7 @@ class OrderedDP(Defense):
     name: ClassVar[str] = "ordered-dp"
     place: ClassVar[int] = 60
     preserves_order: ClassVar[bool] = True
+    rows_apart: ClassVar[bool] = True
     summary: ClassVar[str] = "exact ranking, differentially private magnitudes"
     example: ClassVar[str] = "ordered-dp:epsilon=8"
     audited: ClassVar[tuple[str, ...]] = ("ordered-dp:epsilon=4", "ordered-dp:epsilon=32")
@@ -119,7 +120,7 @@ class OrderedDP(Defense):
             made[:, :hidden] = made[:, :hidden].mean(axis=1, keepdims=True)
             order, pattern = _without_order(order, hidden), _rises_after(hidden, rows)
         # The scores take no part in the repair: even whether two of them were equal must not show.
-        return place(order, rise_where(pattern, made.astype(rows.dtype)))
+        return place(order, rise_where(pattern, made.astype(rows.dtype, copy=False)))
 
     def _estimate(self, rows: NDArray[np.float64]) -> Floats:
         """The release is a probability vector made to be near the scores; what its own prior says is in it already."""
@@ -166,7 +167,7 @@ def _spent_on_top(defense: OrderedDP, rising: Floats, sums: Array, draws: Draws)
     noisy = add_noise(np.maximum(top, GRID // n_classes, out=top), step, draws)
     made = np.empty(rising.shape)
     made[:, -1] = top_values(n_classes, step, defense.prior)[noisy]
-    made[:, -2::-1] = fill_tail(made[:, -1:], n_classes, defense.tail)
+    made[:, -2::-1] = fill_tail(made[:, -1:], n_classes, defense.tail, alone=draws.by_row)
     return made
 
 

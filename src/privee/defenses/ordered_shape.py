@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.defenses.discrete_laplace import GRID, weights
+from privee.scores.along_rows import FEW_CLASSES, MANY_ROWS, pairwise
 
 Array = NDArray[np.float64]
 
@@ -27,22 +28,34 @@ TINY = float(np.finfo(np.float64).tiny)
 DEFAULT_TAIL = 0.4
 
 
-def fill_tail(top: Array, n_classes: int, tail: float) -> Array:
+def fill_tail(top: Array, n_classes: int, tail: float, *, alone: bool = False) -> Array:
     """The K - 1 scores behind each of the (n, 1) top ones, falling: each `left ** tail` times the one before it.
 
     `left` is what the top score leaves. A confident model's tail falls fast, a doubtful one's slowly; 0.4 suits
-    softmax outputs of 10 to 1,000 classes.
+    softmax outputs of 10 to 1,000 classes. `alone` makes each row as if there were no others, to the last bit.
     """
-    left, count = 1.0 - top, n_classes - 1
-    positions, evenly = _by_position(count)
-    shape = np.exp(np.log(left) * tail * positions)
-    shape *= (1.0 - FLOOR) / shape.sum(axis=1, keepdims=True)
+    positions, evenly = _by_position(n_classes - 1)
+    if n_classes - 1 <= FEW_CLASSES and len(top) >= MANY_ROWS:  # a class at a time, all rows at once
+        return _filled(top.T, tail, positions[:, None], evenly[:, None], alone, by_class=True).T
+    return _filled(top, tail, positions, evenly, alone)
+
+
+def _filled(top: Array, tail: float, positions: Array, evenly: Array, alone: bool, *, by_class: bool = False) -> Array:
+    """Classes along rows; or, `by_class`, all arguments turned, and so what is returned."""
+    left, even = 1.0 - top, 1.0 / evenly.size
+    shape = np.log(left) * tail * positions
+    np.exp(shape, out=shape)
+    shape *= (1.0 - FLOOR) / (pairwise(list(shape)) if by_class else shape.sum(axis=1, keepdims=True))
     shape += evenly
     # Blend with equal shares as far as it takes to stay below the top score.
-    even = 1.0 / count
-    room, steep = (1.0 - GAP) * top / left - even, shape[:, :1] - even
+    room, steep = (1.0 - GAP) * top / left - even, (shape[:1] if by_class else shape[:, :1]) - even
     if (steep > room).any():
-        shape = even + (shape - even) * np.minimum(room / np.maximum(steep, TINY), 1.0)
+        # Others blend by nothing, which costs them a last bit: kept, because releases repeat to the last bit.
+        unblended = shape.copy() if alone else None
+        shape -= even
+        shape *= np.minimum(room / np.maximum(steep, TINY), 1.0)
+        shape += even
+        shape = shape if unblended is None else np.where(steep > room, shape, unblended)
     shape *= left
     return shape
 

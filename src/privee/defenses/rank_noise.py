@@ -22,9 +22,11 @@ from numpy.typing import NDArray
 from privee.defenses.asked_again import asked_again
 from privee.defenses.base import Defense, Guarantee, check_positive
 from privee.defenses.inverse import condition_on_sum, tighten_by_sum
+from privee.defenses.short_vector import LONGEST, release_vector
 from privee.errors import SettingError
 from privee.randomness import Draws
 from privee.scores import ascending, place, rise_where
+from privee.scores.along_rows import BLOCK, to_each
 from privee.scores.forms import Floats
 
 Array = NDArray[np.float64]
@@ -38,7 +40,8 @@ class Intervals(NamedTuple):
 
     A draw at position i is uniform on [low[i], low[i] + width] and scales its score by 1 + sigma[i] * draw, a factor
     between factor_low[i] and factor_high[i]; then `shift` is subtracted (for scores that sum to one). `rising` holds
-    the smallest factor and its spread in the order rows are sorted in, the last class first.
+    the smallest factor and its spread in the order rows are sorted in, the last class first, for each row of a block;
+    `numbers` the same for one row, if classes are few.
     """
 
     sigma: Array
@@ -48,18 +51,21 @@ class Intervals(NamedTuple):
     factor_low: Array
     factor_high: Array
     rising: tuple[Array, Array]
+    numbers: tuple[list[float], list[float]] | None
 
 
 def release_rows(rows: Floats, sums: Array, intervals: Intervals, draws: Draws) -> Floats:
     """Release valid rows; exact order in their dtype."""
+    if intervals.numbers is not None and len(rows) == 1:
+        return release_vector(rows, intervals.shift * sums.item(), *intervals.numbers, draws)
     smallest, spread = intervals.rising
     order, values = ascending(rows)
     released = draws.uniform(values.shape)
-    released *= spread
-    released += smallest
-    released *= values
+    released *= spread[: len(rows)]
+    released += smallest[: len(rows)]
+    released *= values.astype(np.float64, copy=False)
     if intervals.shift:
-        released -= intervals.shift * sums[:, None]
+        released -= to_each(intervals.shift * sums, rows.shape[1])
     return place(order, rise_where(values, released.astype(rows.dtype, copy=False)), out=values)
 
 
@@ -91,6 +97,7 @@ class RankNoise(Defense):
     """Settings common to both variants."""
 
     preserves_order: ClassVar[bool] = True
+    rows_apart: ClassVar[bool] = True
 
     amplitude: float = 0.48
     transform: Transform = "householder"
@@ -148,12 +155,13 @@ def _intervals(defense: RankNoise, n_classes: int) -> Intervals:
     low = width * np.arange(n_classes - 1, -1, -1, dtype=np.float64)
     shift = 2.0 / n_classes if defense.transform == "householder" else 0.0
     factor_low, factor_high = 1.0 + sigma * low, 1.0 + sigma * (low + width)
-    rising = (_rising_row(factor_low), _rising_row(factor_high - factor_low))
+    rising = (_rising_rows(factor_low), _rising_rows(factor_high - factor_low))
     for array in (sigma, low, factor_low, factor_high, *rising):
         array.setflags(write=False)
-    return Intervals(sigma, low, width, shift, factor_low, factor_high, rising)
+    numbers = (rising[0][0].tolist(), rising[1][0].tolist()) if n_classes <= LONGEST else None
+    return Intervals(sigma, low, width, shift, factor_low, factor_high, rising, numbers)
 
 
-def _rising_row(falling: Array) -> Array:
-    """Reversed, and laid out as a row: NumPy is quicker with operands of one layout."""
-    return np.ascontiguousarray(falling[::-1])[None]
+def _rising_rows(falling: Array) -> Array:
+    """Reversed, and written out for a block of rows: NumPy is quicker with operands of one layout."""
+    return np.tile(falling[::-1], (max(1, BLOCK // falling.size), 1))

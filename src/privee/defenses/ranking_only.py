@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from privee.defenses.base import Defense, Guarantee
 from privee.defenses.registry import register
 from privee.randomness import Draws
 from privee.scores import ascending, place, rise_where
+from privee.scores.along_rows import BLOCK, add_up, row_sums, to_each
 from privee.scores.forms import Floats
 
 
@@ -31,6 +33,8 @@ class RankingOnly(Defense):
     name: ClassVar[str] = "ranking-only"
     place: ClassVar[int] = 70
     preserves_order: ClassVar[bool] = True
+    uses_sums: ClassVar[bool] = False
+    rows_apart: ClassVar[bool] = True
     summary: ClassVar[str] = "a random probability vector in the right order; the ceiling for keeping the ranking"
     audited: ClassVar[tuple[str, ...]] = ("ranking-only",)
     advice: ClassVar[Advice] = Advice(
@@ -48,7 +52,7 @@ class RankingOnly(Defense):
     def _release(self, rows: Floats, sums: NDArray[np.float64], draws: Draws) -> Floats:
         order, _ = ascending(rows)
         # The scores take no part in the repair: even whether two of them were equal must not show.
-        return place(order, rise_where(None, _rising_probabilities(rows.shape, draws).astype(rows.dtype)))
+        return place(order, rise_where(None, _rising_probabilities(rows.shape, draws).astype(rows.dtype, copy=False)))
 
     def _estimate(self, rows: NDArray[np.float64]) -> Floats:
         order, _ = ascending(rows)
@@ -70,6 +74,14 @@ class RankingOnly(Defense):
 def _rising_probabilities(shape: tuple[int, ...], draws: Draws) -> NDArray[np.float64]:
     """Sorted uniform probability vectors without a sort: spacings of exponentials (Renyi 1953)."""
     weights = draws.exponential(shape)
-    weights /= weights.sum(axis=1, keepdims=True)
-    weights /= np.arange(shape[1], 0, -1)
-    return np.cumsum(weights, axis=1)
+    weights /= to_each(row_sums(weights), shape[1])
+    weights /= _from_last(shape[1])[: len(weights)]
+    return add_up(weights)
+
+
+@functools.lru_cache(maxsize=16)
+def _from_last(n_classes: int) -> NDArray[np.float64]:
+    """K, ..., 2, 1, for each row of a block."""
+    falling = np.tile(np.arange(n_classes, 0, -1, dtype=np.float64), (max(1, BLOCK // n_classes), 1))
+    falling.setflags(write=False)
+    return falling

@@ -55,6 +55,7 @@ class RecordOrder(Defense):
 
     name: ClassVar[str] = "record-order"
     place: ClassVar[int] = 65
+    rows_apart: ClassVar[bool] = True
     summary: ClassVar[str] = "order between records as far as epsilon allows; hides the class too"
     example: ClassVar[str] = "record-order:epsilon=4"
     audited: ClassVar[tuple[str, ...]] = ("record-order:epsilon=4",)

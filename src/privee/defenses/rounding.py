@@ -14,6 +14,7 @@ from privee.defenses.base import Defense, Guarantee, check_whole
 from privee.defenses.inverse import condition_on_sum, tighten_by_sum
 from privee.defenses.registry import register
 from privee.randomness import Draws
+from privee.scores.along_rows import row_blocks
 from privee.scores.forms import Floats
 
 
@@ -24,8 +25,10 @@ class Rounding(Defense):
 
     name: ClassVar[str] = "rounding"
     place: ClassVar[int] = 20
+    rows_apart: ClassVar[bool] = True
     summary: ClassVar[str] = "keeps a few decimal digits; merges classes"
     example: ClassVar[str] = "rounding:digits=2"
+    uses_sums: ClassVar[bool] = False
     audited: ClassVar[tuple[str, ...]] = ("rounding:digits=2",)
     advice: ClassVar[Advice] = Advice(
         loses="the cheap rival, without draws; but it merges classes (ranking kept in {kept}) and has no guarantee"
@@ -38,6 +41,13 @@ class Rounding(Defense):
 
     def _release(self, rows: Floats, sums: NDArray[np.float64], draws: Draws) -> Floats:
         return np.round(rows, self.digits)
+
+    def _release_in_blocks(self, rows: Floats, sums: NDArray[np.float64], draws: Draws) -> Floats:
+        """Rounded into place: there is nothing to copy."""
+        out = np.empty_like(rows)
+        for block in row_blocks(rows):
+            np.round(rows[block], self.digits, out=out[block])
+        return out
 
     def _estimate(self, rows: NDArray[np.float64]) -> Floats:
         half = 0.5 * 10.0**-self.digits

@@ -33,6 +33,7 @@ class Temperature(Defense):
     name: ClassVar[str] = "temperature"
     place: ClassVar[int] = 10
     preserves_order: ClassVar[bool] = True
+    rows_apart: ClassVar[bool] = True
     summary: ClassVar[str] = "flattens or sharpens; anyone can undo it"
     example: ClassVar[str] = "temperature:temperature=2"
     advice: ClassVar[Advice] = Advice(unprotective="one to one with a public setting: anyone can undo it")

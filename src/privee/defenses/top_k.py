@@ -23,6 +23,7 @@ class TopK(Defense):
 
     name: ClassVar[str] = "top-k"
     place: ClassVar[int] = 40
+    rows_apart: ClassVar[bool] = True
     summary: ClassVar[str] = "leading scores exactly, zero for the rest"
 
     k: int = 5
