@@ -1,7 +1,7 @@
 """What protection and ledger add to a joint prediction, and how many requests a gateway answers.
 
     python benchmarks/gateway.py                  prints the tables and stores benchmarks/results/gateway.json
-    python benchmarks/gateway.py --against REV    this tree beside that of a git revision, by turns; gateway_against.json
+    python benchmarks/gateway.py --against REV    this tree beside that of a git revision, by turns (gateway_against)
 
 Two parties, two gateways on the same parties (one protected and counted in SQLite, one with neither), all separate
 processes on loopback with TLS between gateway and parties. Latency: both gateways by turns, one request at a time.

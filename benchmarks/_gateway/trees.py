@@ -117,4 +117,3 @@ def commit_of(revision: str) -> str:
         capture_output=True,
         text=True,
     ).stdout.strip()
-

@@ -12,10 +12,11 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from limits import RateLimitItem, parse_many
 from limits.storage import MemoryStorage
-from limits.strategies import FixedWindowRateLimiter, MovingWindowRateLimiter
+from limits.strategies import FixedWindowRateLimiter
 from starlette.types import Scope
 
 from privee.durable.database import LedgerUnavailableError
+from privee.gateway.http.moving_windows import MovingWindows
 from privee.gateway.http.problems import DeniedError
 from privee.gateway.ledger.api_keys import KeyRecord, KeyStore
 
@@ -32,7 +33,7 @@ class Access:
 
     def __init__(self, keys: KeyStore, read: Callable[..., Awaitable[KeyRecord | None]], *, unknown: str) -> None:
         self._keys, self._read = keys, read
-        self._limiter = MovingWindowRateLimiter(MemoryStorage())
+        self._windows = MovingWindows()
         self._unknown, self._strangers = parse_many(unknown), FixedWindowRateLimiter(MemoryStorage())
         self._found: dict[bytes, tuple[float, KeyRecord]] = {}
 
@@ -58,7 +59,7 @@ class Access:
         """
         if scope["method"] != "POST" or scope["path"].startswith(PAGES):
             return None
-        kind, _, text = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1").partition(" ")
+        kind, _, text = scope["state"]["headers"].get(b"authorization", b"").decode("latin-1").partition(" ")
         try:
             record = await self.find(text.strip()) if kind.lower() == "bearer" else None
         except LedgerUnavailableError as error:
@@ -75,9 +76,8 @@ class Access:
     def count(self, record: KeyRecord) -> None:
         """One more request with this key."""
         for limit in _limits_of(record.rate):
-            if not self._limiter.hit(limit, record.id):
-                reset = self._limiter.get_window_stats(limit, record.id).reset_time
-                raise DeniedError(429, "rate", f"this key may ask {limit}", _wait(reset))
+            if (wait := self._windows.hit(limit, record.id)) is not None:
+                raise DeniedError(429, "rate", f"this key may ask {limit}", _retry_after(wait))
 
     def count_unknown(self, record: KeyRecord, ids: int) -> None:
         """So many ids of which there is no joint record: who is one, is told of a few and not of a whole country."""
@@ -85,11 +85,11 @@ class Access:
             if not self._strangers.hit(limit, record.id, cost=ids):
                 reset = self._strangers.get_window_stats(limit, record.id).reset_time
                 words = f"some of these entities have no joint record; this key may ask about {limit} such"
-                raise DeniedError(429, "rate", words, _wait(reset))
+                raise DeniedError(429, "rate", words, _retry_after(reset - time.time()))
 
 
-def _wait(until: float) -> dict[str, str]:
-    return {"retry-after": str(max(1, round(until - time.time())))}
+def _retry_after(seconds: float) -> dict[str, str]:
+    return {"retry-after": str(max(1, round(seconds)))}
 
 
 @functools.lru_cache(maxsize=1024)

@@ -23,9 +23,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from privee.atomic import whole_file
 from privee.errors import PriveeError
-from privee.gateway.http import admin_routes, inference_routes, ledger_routes
+from privee.gateway.http import admin_routes, inference_routes, ledger_routes, query_routes
 from privee.gateway.http.access import Access
 from privee.gateway.http.middleware import Metrics, Observed
+from privee.gateway.http.plain_route import Shortcut, plain_routes
 from privee.gateway.http.problems import handle_problems
 from privee.gateway.service import Service, open_service
 from privee.gateway.settings import GatewaySettings
@@ -205,9 +206,12 @@ def make_app(service: Service) -> FastAPI:
     app.state.service, app.state.metrics = service, Metrics()
     app.state.access = Access(service.keys, service.read, unknown=service.settings.unknown)
     handle_problems(app)
-    for module in (inference_routes, ledger_routes, admin_routes, pages, consumers, exports, audit_page, docs_page):
+    for module in (inference_routes, query_routes, ledger_routes, admin_routes):
         app.include_router(module.router)
+    for page in (pages, consumers, exports, audit_page, docs_page):
+        app.include_router(page.router)
     app.include_router(pages.front)
+    app.add_middleware(Shortcut, routes=plain_routes(query_routes.router))
     limits = {"max_body": service.settings.max_body, "admit": app.state.access.admit}
     app.add_middleware(Observed, metrics=app.state.metrics, **limits)
     return app
