@@ -85,6 +85,7 @@ def serve(
     unknown: Annotated[
         str, typer.Option(help="Most ids without a joint record that one key may ask about.")
     ] = "5000/day",
+    workers: Annotated[int, typer.Option(min=1, help="Processes that answer, all on the one ledger.")] = 1,
     audit: Annotated[
         Path | None, typer.Option(help="For the dashboard: what `privee audit` wrote, its folder or report.html.")
     ] = None,
@@ -118,6 +119,7 @@ def serve(
         max_body=max_body,
         max_entities=max_entities,
         unknown=unknown,
+        workers=workers,
         audit=audit,
         codes={name: Path(file) for name, file in _named(codes or [], "--codes NAME=FILE").items()},
     )

@@ -29,12 +29,22 @@ bearer = HTTPBearer(auto_error=False, description="An API key of `privee keys cr
 
 
 class Access:
-    """Finds keys and counts their requests."""
+    """Finds keys and counts their requests.
 
-    def __init__(self, keys: KeyStore, read: Callable[..., Awaitable[KeyRecord | None]], *, unknown: str) -> None:
+    Args:
+        keys: the ledger's.
+        read: runs what blocks.
+        unknown: how many ids without a joint record a key may ask about.
+        workers: processes that count so; each allows its share of those ids, so that all together allow no more.
+    """
+
+    def __init__(
+        self, keys: KeyStore, read: Callable[..., Awaitable[KeyRecord | None]], *, unknown: str, workers: int = 1
+    ) -> None:
         self._keys, self._read = keys, read
         self._windows = MovingWindows()
-        self._unknown, self._strangers = parse_many(unknown), FixedWindowRateLimiter(MemoryStorage())
+        self._unknown = [type(one)(max(1, one.amount // workers), one.multiples) for one in parse_many(unknown)]
+        self._strangers = FixedWindowRateLimiter(MemoryStorage())
         self._found: dict[bytes, tuple[float, KeyRecord]] = {}
 
     async def find(self, text: str) -> KeyRecord | None:

@@ -206,8 +206,12 @@ class Metrics:
 
     def text(self, health: Health) -> bytes:
         """All of it as Prometheus reads it."""
+        self.set_health(health)
+        return generate_latest(self.registry)
+
+    def set_health(self, health: Health) -> None:
+        """How ledger and parties are now."""
         self.ledger_up.set(health.ledger)
         for name, party in health.parties.items():
             self.party_up.labels(name).set(party.reachable)
             self.party_seconds.labels(name).set(party.seconds)
-        return generate_latest(self.registry)
