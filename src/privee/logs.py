@@ -41,6 +41,7 @@ def start_logging(level: int = logging.INFO) -> None:
     handler.setFormatter(JsonLines())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.captureWarnings(True)
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # not written, so not asked for
     logger.setLevel(level)
     logging.getLogger("uvicorn.access").disabled = True
 

@@ -50,6 +50,7 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
         unknown: how many ids without a joint record one key may ask about, per time.
         audit: what `privee audit` wrote about this model, for auditors to look at: its folder, or its report.html.
         codes: of sealed parties that have handed their codes over (`privee party export-codes`), the file of each.
+        local: the active party by name, if its table is read in this process, and where its table or settings are.
         workers: processes behind the one address, on the one ledger.
     """
 
@@ -74,6 +75,7 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
     audit: Path | None = None
     codes: Mapping[str, Path] = dataclasses.field(default_factory=dict)
     workers: int = 1
+    local: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not 0 < self.deadline <= 600:

@@ -74,7 +74,7 @@ class Observed:
 
         self.metrics.in_flight.inc()
         try:
-            body = await self._body(scope, receive)
+            scope["state"]["body"] = body = await self._body(scope, receive)
             await self.app(scope, _replay(body, receive), sending)
         except GoneError:
             status = CLIENT_GONE

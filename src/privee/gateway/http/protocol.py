@@ -26,6 +26,7 @@ def few(given: Any) -> Any:
     return given
 
 
+_EMPTY: dict[str, Any] = {"default": {}}  # said, not copied for every request
 Parameters = Annotated[dict[str, str | bool | int | float], BeforeValidator(few)]
 
 
@@ -43,14 +44,14 @@ class InputTensor(Strict):
     shape: Annotated[list[Annotated[int, Field(ge=0, le=1 << 31)]], Field(min_length=1, max_length=8), FailFast()]
     datatype: Literal["BYTES", "INT64", "FP32", "FP64"]
     data: list[Any]
-    parameters: Parameters = {}
+    parameters: Parameters = Field(default_factory=dict, json_schema_extra=_EMPTY)
 
 
 class RequestedOutput(Strict):
     """There is one output, `release`."""
 
     name: Literal["release"]
-    parameters: Parameters = {}
+    parameters: Parameters = Field(default_factory=dict, json_schema_extra=_EMPTY)
 
 
 class InferRequest(Strict):
@@ -63,8 +64,10 @@ class InferRequest(Strict):
     )
     inputs: Annotated[list[InputTensor], Field(min_length=1, max_length=2), FailFast()]
     id: Text | None = None
-    parameters: Parameters = {}
-    outputs: Annotated[list[RequestedOutput], Field(max_length=1), FailFast()] = []
+    parameters: Parameters = Field(default_factory=dict, json_schema_extra=_EMPTY)
+    outputs: Annotated[list[RequestedOutput], Field(max_length=1), FailFast()] = Field(
+        default_factory=list, json_schema_extra={"default": []}
+    )
 
 
 class OutputTensor(BaseModel):

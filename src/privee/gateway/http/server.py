@@ -151,7 +151,7 @@ def serve(settings: GatewaySettings, *, ready_file: Path | None = None, announce
             ready()
             _run(service, listening)
         else:
-            service.ledger.close()  # each worker opens it for itself; this was to see that it can
+            service.discard()  # each worker opens its own; this was to see that it can
             _run_workers(settings, listening, ready)
     finally:
         listening.close()
