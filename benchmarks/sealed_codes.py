@@ -84,7 +84,7 @@ def many(folder: Path, count: int) -> dict[str, Any]:
 
 
 def show(found: dict[str, Any]) -> None:
-    console = Console(width=130)
+    console = Console(width=160)
     table = Table("entities", *(f"{name}\nper second" for name in found["gateways"][0]["rates"]))
     for row in found["gateways"]:
         table.add_row(_batch(row), *(f"{rate:,.0f}" for rate in row["rates"].values()))

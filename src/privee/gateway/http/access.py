@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import hashlib
 import time
@@ -46,6 +47,7 @@ class Access:
         self._unknown = [type(one)(max(1, one.amount // workers), one.multiples) for one in parse_many(unknown)]
         self._strangers = FixedWindowRateLimiter(MemoryStorage())
         self._found: dict[bytes, tuple[float, KeyRecord]] = {}
+        self._looking: dict[bytes, asyncio.Future[KeyRecord | None]] = {}
 
     async def find(self, text: str) -> KeyRecord | None:
         """The key's record, if it is valid now."""
@@ -53,7 +55,15 @@ class Access:
         known = self._found.get(tag)
         if known and time.monotonic() - known[0] < REMEMBERED_SECONDS:
             return known[1]
-        record = await self._read(self._keys.find, text)
+        if (looking := self._looking.get(tag)) is None:  # once for all who ask with it at this moment
+            looking = self._looking[tag] = asyncio.ensure_future(self._look(tag, text))
+        return await asyncio.shield(looking)
+
+    async def _look(self, tag: bytes, text: str) -> KeyRecord | None:
+        try:
+            record = await self._read(self._keys.find, text)
+        finally:
+            del self._looking[tag]
         if record is None:
             self._found.pop(tag, None)
             return None
