@@ -68,6 +68,7 @@ def start_gateways(
     plans: dict[str, tuple[World, Mapping[str, str], Sequence[str]]] = {
         "asked": (sealed, addresses["sealed"], ()),
         "handed over": (sealed, {"active": addresses["sealed"]["active"]}, handed),
+        "nobody asked": (sealed, {}, (*handed, "--local", "active=dataset")),
         "unsealed": (plain, addresses["unsealed"], ()),
         "unsealed that counts": (plain, addresses["unsealed that counts"], ()),
     }

@@ -2,6 +2,7 @@
 
 import logging
 import random
+import time
 
 import httpx
 import orjson
@@ -44,7 +45,9 @@ def told(local, role, path, content, headers, caplog) -> tuple:
         answer = client.post(path, content=content)
     assert answer.headers.pop("x-request-id")
     answer.headers.pop("date", None)
-    lines = [record.fields for record in caplog.records if record.name == "privee.gateway" and record.msg == "request"]
+    end = time.monotonic() + 10  # it is written when all is sent
+    while not (lines := [one.fields for one in caplog.records if one.msg == "request"]) and time.monotonic() < end:
+        time.sleep(0.005)
     own = [{name: line.get(name) for name in ("route", "status", "method", "entities", "charged")} for line in lines]
     return answer.status_code, dict(answer.headers), answer.text, own
 
