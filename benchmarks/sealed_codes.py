@@ -5,10 +5,11 @@
 
 Digits, a network of two fully connected parts, the passive party sealed with eight codes. Gateways on the same
 parties, all separate processes on loopback with TLS between gateway and parties: asking a sealed party, with its codes
-in a file (`--codes`), with the active party's table in the gateway too (`--local`: nobody is asked), asking one that is not sealed, and one that is not sealed but counts by itself; each without a
-ledger at the gateway, and with one. Several clients; gateways take short turns, so that a busy neighbour slows all
-alike, and ratios are of turns. Then the same by the coordinator's own code, without HTTP, step by step; and a column of
-ten million codes. Bars: handed over, five times the predictions at 1024 entities; asked, sealed no slower than not.
+in a file (`--codes`), with the active party's table in the gateway as well (`--local`, so that nobody is asked), asking
+one that is not sealed, and one that is not sealed but counts by itself; each without a ledger at the gateway, and with
+one. Several clients; gateways take short turns, so that a busy neighbour slows all alike, and ratios are of turns. Then
+the same by the coordinator's own code, without HTTP, step by step; and a column of ten million codes. Bars: nobody
+asked, five times the predictions at 1024 entities; asked, sealed no slower than not.
 """
 
 from __future__ import annotations
