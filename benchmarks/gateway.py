@@ -120,9 +120,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few requests; nothing is stored")
     parser.add_argument("--against", metavar="REV", help="a git revision to compare with")
+    parser.add_argument("--turns", type=int, default=24, help="with --against: how many; 6 at least for an interval")
     given = parser.parse_args()
     if given.against:
-        against.main(given.against, quick=given.quick)
+        against.main(given.against, quick=given.quick, turns=given.turns)
     else:
         alone(quick=given.quick)
 

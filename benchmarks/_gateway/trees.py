@@ -19,6 +19,7 @@ from privee.gateway.demo import PARTIES, World
 from privee.processes import ServerProcess
 
 HERE = Path(__file__).parents[2]
+SECONDS = 600.0  # a busy machine takes long to start eight processes
 PROTECTED = ("--defense", "privee-u:rho=0.1", "--releases", "1000000000")
 
 
@@ -59,7 +60,7 @@ class Tree:
         started = {name: self._party(world, name) for name in PARTIES}
         for process in started.values():
             stack.enter_context(process)
-        return {name: process.wait_ready().address for name, process in started.items()}
+        return {name: process.wait_ready(SECONDS).address for name, process in started.items()}
 
     def gateway(
         self, stack: ExitStack, world: World, parties: Mapping[str, str], name: str, url: str, more: Sequence[str] = ()
@@ -76,7 +77,7 @@ class Tree:
         given = [*asked, *ledger, "--certs", str(world.certs), "--port", "0", *PROTECTED, *more]
         process = self._server(["gateway", "serve", str(world.run), *given], name)
         stack.enter_context(process)
-        return Gateway(process.wait_ready().address, json.loads(made)["key"], psutil.Process(process.pid))
+        return Gateway(process.wait_ready(SECONDS).address, json.loads(made)["key"], psutil.Process(process.pid))
 
     def _party(self, world: World, name: str) -> ServerProcess:
         folder = str(world.run / "parties" / name)
