@@ -1,6 +1,7 @@
 """What protection and ledger add to a joint prediction, and how many requests a gateway answers.
 
-    python benchmarks/gateway.py            prints the tables and stores benchmarks/results/gateway.json
+    python benchmarks/gateway.py                  prints the tables and stores benchmarks/results/gateway.json
+    python benchmarks/gateway.py --against REV    this tree beside that of a git revision, by turns (gateway_against)
 
 Two parties, two gateways on the same parties (one protected and counted in SQLite, one with neither), all separate
 processes on loopback with TLS between gateway and parties. Latency: both gateways by turns, one request at a time.
@@ -9,6 +10,7 @@ Bar: protection and ledger add at most 30 % to the median. Throughput: 1, 8 and 
 
 from __future__ import annotations
 
+import argparse
 import http.client
 import json
 import platform
@@ -26,6 +28,9 @@ from rich.console import Console
 from rich.table import Table
 
 from privee.gateway.demo import MODEL, PARTIES, make_world
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from benchmarks._gateway import against
 
 RESULTS = Path(__file__).parent / "results" / "gateway.json"
 PROTECTED = ("--defense", "privee-u:rho=0.1", "--releases", "1000000000")
@@ -112,7 +117,19 @@ def compare(urls: dict[str, str], key: str, batch: int, rounds: int) -> dict[str
 
 
 def main() -> None:
-    rounds, seconds = (60, 0.5) if "--quick" in sys.argv else (600, 4.0)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="few requests; nothing is stored")
+    parser.add_argument("--against", metavar="REV", help="a git revision to compare with")
+    parser.add_argument("--turns", type=int, default=24, help="with --against: how many; 6 at least for an interval")
+    given = parser.parse_args()
+    if given.against:
+        against.main(given.against, quick=given.quick, turns=given.turns)
+    else:
+        alone(quick=given.quick)
+
+
+def alone(*, quick: bool) -> None:
+    rounds, seconds = (60, 0.5) if quick else (600, 4.0)
     found: dict[str, object] = {"python": platform.python_version(), "machine": platform.machine()}
     with tempfile.TemporaryDirectory() as folder:
         world = make_world(Path(folder), model="mlp")
@@ -134,7 +151,7 @@ def main() -> None:
             for process in (*gateways.values(), *parties.values()):
                 process.stop()
     show(found)
-    if "--quick" not in sys.argv:
+    if not quick:
         RESULTS.write_text(json.dumps(found, indent=1) + "\n")
 
 

@@ -25,6 +25,7 @@ from privee.vfl.training import TrainingSettings
 
 PASSIVE, CODES = "passive-1", "codes.parquet"
 ENTITIES = 1797
+SECONDS = 600.0  # a busy machine takes long to start so many processes
 UNCOUNTED = ("-d", "none", "--uncounted")
 COUNTED = ("-d", "none", "--variants", "none")
 
@@ -41,8 +42,13 @@ def make_worlds(folder: Path) -> dict[str, World]:
     return {"unsealed": unsealed, "sealed": sealed}
 
 
-def start_parties(stack: ExitStack, worlds: Mapping[str, World]) -> dict[str, dict[str, str]]:
+def start_parties(
+    stack: ExitStack, worlds: Mapping[str, World], *, sealed_alone: bool = False
+) -> dict[str, dict[str, str]]:
     """Where the parties of both worlds listen; of those who are not sealed, also one that counts by itself."""
+    if sealed_alone:
+        parties = {name: stack.enter_context(worlds["sealed"].party(name)) for name in worlds["sealed"].parties}
+        return {"sealed": {name: process.wait_ready(SECONDS).address for name, process in parties.items()}}
     started = {kind: {name: world.party(name) for name in world.parties} for kind, world in worlds.items()}
     plain = worlds["unsealed"]
     counts = ["--data", "dataset", "--ledger", str(plain.folder / "own" / "ledger.db")]
@@ -54,7 +60,7 @@ def start_parties(stack: ExitStack, worlds: Mapping[str, World]) -> dict[str, di
     for process in {id(one): one for parties in started.values() for one in parties.values()}.values():
         stack.enter_context(process)
     return {
-        kind: {name: process.wait_ready().address for name, process in parties.items()}
+        kind: {name: process.wait_ready(SECONDS).address for name, process in parties.items()}
         for kind, parties in started.items()
     }
 
@@ -68,16 +74,18 @@ def start_gateways(
     plans: dict[str, tuple[World, Mapping[str, str], Sequence[str]]] = {
         "asked": (sealed, addresses["sealed"], ()),
         "handed over": (sealed, {"active": addresses["sealed"]["active"]}, handed),
-        "unsealed": (plain, addresses["unsealed"], ()),
-        "unsealed that counts": (plain, addresses["unsealed that counts"], ()),
+        "nobody asked": (sealed, {}, (*handed, "--local", "active=dataset")),
     }
+    if "unsealed" in addresses:
+        plans["unsealed"] = (plain, addresses["unsealed"], ())
+        plans["unsealed that counts"] = (plain, addresses["unsealed that counts"], ())
     keys = {world.folder: world.api_key("consumer", rate="100000000/minute") for world in worlds.values()}
     found = {}
     for count, options in (("uncounted", UNCOUNTED), ("counted", COUNTED)):
         for name, (world, parties, more) in plans.items():
             gateway = world.gateway(dict(parties), (*options, *more), name=f"{count}-{name.replace(' ', '-')}")
             found[f"{name}, {count}"] = (stack.enter_context(gateway), keys[world.folder])
-    return {name: (gateway.wait_ready().address, key) for name, (gateway, key) in found.items()}
+    return {name: (gateway.wait_ready(SECONDS).address, key) for name, (gateway, key) in found.items()}
 
 
 class Asker:

@@ -17,6 +17,7 @@ from typing import Any
 PR_SET_DUMPABLE = 4
 
 logger = logging.getLogger("privee.gateway")
+_ENCODER = json.JSONEncoder(default=str)
 
 
 class JsonLines(logging.Formatter):
@@ -30,7 +31,7 @@ class JsonLines(logging.Formatter):
         entry |= getattr(record, "fields", {})
         if record.exc_info and record.exc_info[0]:
             entry |= {"exception": record.exc_info[0].__name__, "where": _where(record.exc_info[2])}
-        return json.dumps(entry, default=str)
+        return _ENCODER.encode(entry)
 
 
 def start_logging(level: int = logging.INFO) -> None:
@@ -40,6 +41,7 @@ def start_logging(level: int = logging.INFO) -> None:
     handler.setFormatter(JsonLines())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.captureWarnings(True)
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # not written, so not asked for
     logger.setLevel(level)
     logging.getLogger("uvicorn.access").disabled = True
 
@@ -48,7 +50,11 @@ def log(event: str, *, level: int = logging.INFO, error: BaseException | None = 
     """Write one event; fields are plain values. Of an error its type and place go along, never its words."""
     if error is not None:
         fields |= {"exception": type(error).__name__, "where": _where(error.__traceback__)}
-    logger.log(level, event, extra={"fields": fields})
+    if logger.isEnabledFor(level):
+        # Made here: where in our code the line comes from is not written, and looking for it takes long.
+        record = logging.LogRecord(logger.name, level, "", 0, event, None, None)
+        record.fields = fields
+        logger.handle(record)
 
 
 def _no_core_dumps() -> None:

@@ -124,13 +124,15 @@ class ChildProcess:
 class ServerProcess(ChildProcess):
     """`privee ARGUMENTS` running on its own; `ready` is what it wrote once it listened."""
 
-    def __init__(self, arguments: Sequence[str], ready_file: Path, log: Path) -> None:
+    def __init__(
+        self, arguments: Sequence[str], ready_file: Path, log: Path, *, env: Mapping[str, str] | None = None
+    ) -> None:
         self.ready: dict[str, Any] = {}
         self._name = f"the {arguments[0]}"
         self._ready_file, self._log = ready_file, log
         ready_file.unlink(missing_ok=True)
         command = [sys.executable, "-m", "privee", *arguments, "--ready-file", str(ready_file)]
-        super().__init__(command, log, {"OMP_NUM_THREADS": "1"}, own_session=False)
+        super().__init__(command, log, {"OMP_NUM_THREADS": "1", **(env or {})}, own_session=False)
 
     @property
     def address(self) -> str:

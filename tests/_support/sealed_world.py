@@ -18,7 +18,7 @@ from privee.net import Address
 from privee.party.ledger.settings import LedgerSettings
 from privee.party.ledger.terms import PartyLimits
 from privee.party.server import PartyServer
-from privee.party.start import ServeSettings, _service
+from privee.party.start import ServeSettings, open_party
 from privee.party.stores import Source
 from privee.party.wire import EmbedRequest
 from privee.pki.identity import TlsFiles
@@ -102,7 +102,7 @@ class ServedParty:
     ) -> None:
         folder = (run or world.run) / "parties" / party
         settings = ServeSettings(folder, source or Source("dataset"), ledger=ledger or LedgerSettings())
-        self._handler = _service(settings, PartyDescription.read(folder), tls=True)
+        self._handler = open_party(settings, PartyDescription.read(folder), tls=True)
         self._answer, self._handler.answer = self._handler.answer, self.answer
         self._identity = TlsFiles.from_folder(world.certs / party).load()
         self._loop = asyncio.new_event_loop()

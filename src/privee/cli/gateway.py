@@ -55,10 +55,17 @@ def serve(
         str,
         typer.Option("--defense", "-d", autocompletion=DEFENSE, help="What is released; `none` for the raw scores."),
     ],
-    party: Annotated[list[str], typer.Option(help="Where a party listens: NAME=HOST:PORT, repeatable.")],
+    party: Annotated[list[str] | None, typer.Option(help="Where a party listens: NAME=HOST:PORT, repeatable.")] = None,
     codes: Annotated[
         list[str] | None,
         typer.Option(help="Codes that a sealed party handed over in place of listening: NAME=FILE, repeatable."),
+    ] = None,
+    local: Annotated[
+        str | None,
+        typer.Option(
+            help="The active party's table in this process, if all others are sealed: NAME=DATA, or NAME=SETTINGS.toml "
+            "with options of `privee party serve`. Whoever runs this process then sees the scores."
+        ),
     ] = None,
     ledger: Annotated[str, typer.Option(envvar="PRIVEE_LEDGER_URL", help="Database.")] = "sqlite:///ledger.db",
     ledger_key: Annotated[Path, typer.Option(envvar="PRIVEE_LEDGER_KEY", help="Its key file.")] = Path("ledger.key"),
@@ -85,6 +92,7 @@ def serve(
     unknown: Annotated[
         str, typer.Option(help="Most ids without a joint record that one key may ask about.")
     ] = "5000/day",
+    workers: Annotated[int, typer.Option(min=1, help="Processes that answer, all on the one ledger.")] = 1,
     audit: Annotated[
         Path | None, typer.Option(help="For the dashboard: what `privee audit` wrote, its folder or report.html.")
     ] = None,
@@ -100,7 +108,7 @@ def serve(
 
     settings = GatewaySettings(
         run=run,
-        parties=_addresses(party),
+        parties=_addresses(party or []),
         defense=make_defense(defense),
         ledger_url=ledger,
         ledger_key=ledger_key,
@@ -118,6 +126,8 @@ def serve(
         max_body=max_body,
         max_entities=max_entities,
         unknown=unknown,
+        workers=workers,
+        local=_named([local] if local else [], "--local NAME=DATA"),
         audit=audit,
         codes={name: Path(file) for name, file in _named(codes or [], "--codes NAME=FILE").items()},
     )

@@ -66,7 +66,7 @@ class Mark:
         """In a transaction that charges: one commit more. Refuses a database that forgot some of them meanwhile."""
         cursor.execute(_COUNT.format(int(charged)))
         ((commits, total),) = cursor.fetchall()
-        words = Tally(commits - 1, total - charged, now).lost(self._read())
+        words = Tally(commits - 1, total - charged, now).lost(self._read_whole())
         if words:
             raise LedgerUnavailableError(words)
         return Tally(commits, total, now)
@@ -92,6 +92,20 @@ class Mark:
 
     def __exit__(self, *_: object) -> None:
         os.close(self._file)
+
+    def _read_whole(self) -> Tally:
+        """Another process may be writing at this moment; what looks damaged is read again when it is not."""
+        import fcntl
+
+        try:
+            return self._read()
+        except LedgerUnavailableError:
+            with self._lock:
+                fcntl.flock(self._file, fcntl.LOCK_EX)
+                try:
+                    return self._read()
+                finally:
+                    fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def _read(self) -> Tally:
         """Nothing, if it was just made."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from privee.defenses import Defense, Repeatable
 from privee.gateway.channel.party_channel import PartyChannel
 from privee.gateway.coordinator_model import CoordinatorModel
+from privee.gateway.joint_scoring import JointScoring
 from privee.gateway.ledger.group_commit import GroupCommit
 from privee.gateway.ledger.ledger import (
     ChargeQuote,
@@ -64,7 +65,11 @@ class Inference:
     price: Price
     counter: GroupCommit | None
     repeatable: Repeatable | None = None
+    _scoring: JointScoring = dataclasses.field(init=False, repr=False)
     _spent: set[str] = dataclasses.field(default_factory=set, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_scoring", JointScoring(self.model))
 
     async def infer(self, query: Query, key_id: str, *, write: Write | None = None) -> Answer:
         """Release, once the ledger has it on disk.
@@ -83,7 +88,7 @@ class Inference:
         if self.counter and self._worth_asking(query.entities, key_id):
             await self._refuse_early(self.counter, ChargeRequest(query.entities, self.price, key_id, release_id))
         embeddings = await self.channel.embeddings(query.entities, query.columns)
-        scores = self.model.scores(embeddings)
+        scores = await self._scoring.scores(embeddings)
         pinned = None if self.counter is None else questions(self.model, embeddings)
         ask = ChargeRequest(query.entities, self.price, key_id, release_id, questions=pinned)
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import itertools
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -27,7 +28,9 @@ from privee.gateway.ledger.group_commit import GroupCommit
 from privee.gateway.ledger.ledger import Ledger, LedgerUnavailableError
 from privee.gateway.ledger.limits import limits_for
 from privee.gateway.ledger.secrets import subkey
+from privee.gateway.local_party import open_local_party
 from privee.gateway.settings import GatewaySettings
+from privee.party.server import PartyHandler
 from privee.pki.identity import TlsFiles
 from privee.vfl.seal.code_column import CodeColumn
 from privee.vfl.seal.handed_over import read_handed_over
@@ -74,6 +77,7 @@ class Service:
         key: bytes,
         audit: AuditReport | None = None,
         columns: Mapping[str, CodeColumn] | None = None,
+        local: PartyHandler | None = None,
     ) -> None:
         self.settings, self.model, self.ledger, self.audit = settings, model, ledger, audit
         self.keys = KeyStore(ledger.engine, ledger.chain_key, ledger.now)
@@ -81,7 +85,7 @@ class Service:
         self._tls = None if settings.certs is None else TlsFiles.from_folder(settings.certs / "coordinator")
         self._counter = GroupCommit(ledger, writers=1 if is_sqlite(ledger.engine) else POSTGRESQL_WRITERS)
         self._calls = CallLog(self._counter)
-        self._key, self._columns = key, columns or {}
+        self._key, self._columns, self._local = key, columns or {}, local
         self._health: tuple[float, Health] | None = None
         self._looking: asyncio.Task[Health] | None = None
         self.inference: Inference
@@ -96,6 +100,7 @@ class Service:
             max_batch=self.settings.max_entities,
             expected_weights=self.model.weights,
             columns=self._columns,
+            local=self._local,
             calls=self._calls,
         )
         defense, repeatable = self.settings.defense, None
@@ -118,6 +123,12 @@ class Service:
         await self.inference.channel.close()
         await self._calls.close()
         await self._counter.close()
+
+    def discard(self) -> None:
+        """Let go of everything where it was never started."""
+        if self._local is not None:
+            self._local.close()
+        self.ledger.close()
 
     async def read(self, work: Callable[..., Result], *args: Any) -> Result:
         """Run a blocking call on a thread of the ledger's."""
@@ -199,22 +210,30 @@ def open_service(settings: GatewaySettings) -> Service:
     torch.set_num_threads(1)  # small tops gain nothing from threads, and wait for each other under load
     model = load_coordinator_model(settings.run, settings.name)
     columns = _handed_over(settings, model)
-    missing = [name for name in model.parties if name not in settings.parties and name not in settings.codes]
+    given = [*settings.parties, *settings.codes, *settings.local]
+    missing = [name for name in model.parties if name not in given]
     if missing:
         raise SettingError(f"where does party {missing[0]} listen? add --party {missing[0]}=HOST:PORT")
-    strange = [name for name in (*settings.parties, *settings.codes) if name not in model.parties]
+    strange = [name for name in given if name not in model.parties]
     if strange:
         raise SettingError(f"this model has no party {strange[0]!r}; its parties are {', '.join(model.parties)}")
     audit = None if settings.audit is None else read_audit(settings.audit)
     key = read_key(settings.ledger_key)
-    given = {"window": settings.window, "variants": settings.most_variants(model.all_sealed), **settings.budget}
-    limits = limits_for(settings.defense, len(model.classes), **given)
-    return Service(settings, model, Ledger.open(settings.ledger_url, key, limits=limits), key, audit, columns)
+    allowed = {"window": settings.window, "variants": settings.most_variants(model.all_sealed), **settings.budget}
+    limits = limits_for(settings.defense, len(model.classes), **allowed)
+    ledger = Ledger.open(settings.ledger_url, key, limits=limits)
+    try:
+        local = open_local_party(settings.local, settings.run, model)
+    except BaseException:
+        ledger.close()
+        raise
+    return Service(settings, model, ledger, key, audit, columns, local)
 
 
 def _handed_over(settings: GatewaySettings, model: CoordinatorModel) -> dict[str, CodeColumn]:
     """Codes that were handed over must be of nobody who is asked too."""
-    both = [name for name in settings.codes if name in settings.parties]
-    if both:
-        raise SettingError(f"party {both[0]} is given with --party and with --codes; one of the two")
+    ways = {"--party": settings.parties, "--codes": settings.codes, "--local": settings.local}
+    for (one, first), (other, second) in itertools.combinations(ways.items(), 2):
+        if both := [name for name in first if name in second]:
+            raise SettingError(f"party {both[0]} is given with {one} and with {other}; one of the two")
     return read_handed_over(settings.codes, model.weights, model.seals)

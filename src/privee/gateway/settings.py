@@ -15,6 +15,7 @@ from privee.net import is_loopback
 from privee.party.wire import MAX_ENTITIES
 
 MIB = 1 << 20
+MOST_WORKERS = 64
 
 _BudgetSettings: Any = dataclasses.make_dataclass(
     "_BudgetSettings",
@@ -49,6 +50,8 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
         unknown: how many ids without a joint record one key may ask about, per time.
         audit: what `privee audit` wrote about this model, for auditors to look at: its folder, or its report.html.
         codes: of sealed parties that have handed their codes over (`privee party export-codes`), the file of each.
+        local: the active party by name, if its table is read in this process, and where its table or settings are.
+        workers: processes behind the one address, on the one ledger.
     """
 
     run: Path
@@ -71,12 +74,16 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
     unknown: str = "5000/day"
     audit: Path | None = None
     codes: Mapping[str, Path] = dataclasses.field(default_factory=dict)
+    workers: int = 1
+    local: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not 0 < self.deadline <= 600:
             raise SettingError("the deadline must be above 0 and at most 600 seconds")
         if self.max_body < 1024 or not 1 <= self.max_entities <= MAX_ENTITIES:
             raise SettingError(f"a request must be allowed 1024 bytes at least, and 1 to {MAX_ENTITIES} entities")
+        if not 1 <= self.workers <= MOST_WORKERS:
+            raise SettingError(f"there are 1 to {MOST_WORKERS} workers")
         check_rate(self.unknown)
         usual = self.variants is None or self.variants == "usual"
         if not usual and (type(self.variants) is not int or self.variants < 1):

@@ -8,12 +8,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import functools
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import grpc
 import numpy as np
@@ -26,7 +25,7 @@ from privee.net import Address, require_loopback
 from privee.party.answers import ServedModel, check_columns, reply_to
 from privee.party.errors import PartyBudgetError
 from privee.party.ledger import PartyLedger
-from privee.party.stores import Store, StoreError
+from privee.party.stores import Store, StoreError, in_memory
 from privee.party.wire import (
     BAD_COLUMNS,
     LEDGER_FAILED,
@@ -35,11 +34,13 @@ from privee.party.wire import (
     SERVICE,
     STORE_FAILED,
     About,
+    EmbedReply,
     EmbedRequest,
     server_credentials,
 )
 from privee.pki.identity import COORDINATOR, COORDINATOR_NAME, Identity
 
+Result = TypeVar("Result")
 WORKERS = 4
 READ_SECONDS = 30.0  # for a call's message to come
 GRACE = 5.0  # seconds for calls in flight when stopping
@@ -79,8 +80,7 @@ class PartyHandler:
     async def _embedded(self, frame: bytes, context: aio.ServicerContext) -> bytes:
         started = time.perf_counter()
         try:
-            answer = functools.partial(self.answer, frame)
-            count, unknown, reply = await asyncio.get_running_loop().run_in_executor(self._workers, answer)
+            count, unknown, reply = await self.in_thread(self.answer, frame)
         except FrameError:
             await refuse(context, grpc.StatusCode.INVALID_ARGUMENT, "not a valid message")
         except StoreError as error:
@@ -104,9 +104,22 @@ class PartyHandler:
     def answer(self, frame: bytes) -> tuple[int, int, bytes]:
         """How many entities were asked for, how many are unknown, and the reply."""
         request = EmbedRequest.decode(frame)
+        reply = self.reply(request)
+        return len(request.entities), len(reply.unknown), reply.encode()
+
+    def reply(self, request: EmbedRequest) -> EmbedReply:
+        """The same, of a message and as one."""
         columns, unknown = self._columns(request)
-        reply = reply_to(request, columns, unknown, self._model, self._ledger)
-        return len(unknown), len(reply.unknown), reply.encode()
+        return reply_to(request, columns, unknown, self._model, self._ledger)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a reply waits for a disk or a database, and so belongs on a thread."""
+        return self._ledger is not None or not in_memory(self._store)
+
+    async def in_thread(self, work: Callable[..., Result], *args: Any) -> Result:
+        """Do this on one of the party's threads."""
+        return await asyncio.get_running_loop().run_in_executor(self._workers, work, *args)
 
     def _columns(self, request: EmbedRequest) -> tuple[np.ndarray, np.ndarray]:
         """Columns, and which entities are unknown. Those that bring columns are looked up all the same.

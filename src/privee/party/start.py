@@ -49,14 +49,15 @@ def serve_party(settings: ServeSettings) -> None:
     about = PartyDescription.read(settings.folder)
     identity = _identity(settings.tls, about.party, listen)
     start_logging()
-    service = _service(settings, about, tls=identity is not None)
+    service = open_party(settings, about, tls=identity is not None)
     try:
         asyncio.run(_serve(settings, service, listen, identity))
     finally:
         service.close()
 
 
-def _service(settings: ServeSettings, description: PartyDescription, *, tls: bool) -> PartyHandler:
+def open_party(settings: ServeSettings, description: PartyDescription, *, tls: bool) -> PartyHandler:
+    """What answers for a party: its store, its part of the model, its ledger if it has one; `close` lets go of them."""
     # Here because they load torch, which takes seconds: a wrong option is told before.
     from privee.party.party_model import PartyModel
     from privee.party.server import PartyHandler

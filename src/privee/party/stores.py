@@ -73,6 +73,11 @@ class MemoryStore:
         """Nothing to let go of."""
 
 
+def in_memory(store: Store) -> bool:
+    """Whether nothing has to be waited for to find columns."""
+    return isinstance(store, MemoryStore) or (isinstance(store, AlignedStore) and in_memory(store.within))
+
+
 @dataclasses.dataclass(frozen=True)
 class Source:
     """What the party was told to serve from.
@@ -96,24 +101,24 @@ class AlignedStore:
     """A store of which only the aligned entities are known: it is not even asked for others."""
 
     def __init__(self, store: Store, aligned: AlignedIds, features: int) -> None:
-        self._store, self._aligned, self._features = store, aligned, features
+        self.within, self._aligned, self._features = store, aligned, features
 
     @property
     def rows(self) -> int | None:
         """How many entities there are."""
-        return self._store.rows
+        return self.within.rows
 
     def find(self, entities: Sequence[str]) -> Found:
         """Encoded columns of these entities."""
         asked = np.flatnonzero(self._aligned.mask(entities))
         found = Found(np.zeros((len(entities), self._features), dtype=np.float32), np.ones(len(entities), dtype=bool))
         if len(asked):
-            found.columns[asked], found.unknown[asked] = self._store.find([entities[place] for place in asked.tolist()])
+            found.columns[asked], found.unknown[asked] = self.within.find([entities[place] for place in asked.tolist()])
         return found
 
     def close(self) -> None:
         """Let go of connections."""
-        self._store.close()
+        self.within.close()
 
 
 def open_store(folder: Path, about: PartyDescription, source: Source) -> Store:

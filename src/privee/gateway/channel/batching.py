@@ -66,7 +66,9 @@ class Batcher:
         self._waiting[columns is not None].extend(items)
         self._leave(largest)
         try:
-            answers = await asyncio.gather(*(item.answer for item in items))
+            answers = (
+                [await items[0].answer] if len(items) == 1 else await asyncio.gather(*(one.answer for one in items))
+            )
         finally:
             for item in items:
                 item.answer.cancel()

@@ -126,8 +126,7 @@ class PartyConnection:
         """How many entities fit into one call."""
         if columns is None:
             return self._max_batch
-        if columns.shape[1] != about.features:
-            raise PriveeError(f"columns must have {about.features} features, those of the active party, encoded")
+        check_width(columns, about.features)
         return max(1, min(self._max_batch, MAX_BYTES // 2 // (4 * about.features)))
 
     async def _send(self, entities: tuple[str, ...], columns: Floats | None, expires: float) -> BatchAnswer:
@@ -140,7 +139,7 @@ class PartyConnection:
             reply = EmbedReply.decode(frame, len(entities))
         except FrameError:
             raise self._error("mismatch", "sent embeddings that cannot be right") from None
-        about, embeddings = self._about, _embeddings(reply)
+        about, embeddings = self._about, embeddings_in(reply)
         same = about is not None and (reply.weights, reply.n_codes) == (about.weights, about.codes)
         if about is None or not same or embeddings.shape[1] != about.width:
             self._about = None  # it was restarted with something else: the next request makes contact anew
@@ -189,7 +188,13 @@ class PartyConnection:
         return party_error(self.name, kind, words)
 
 
-def _embeddings(reply: EmbedReply) -> Floats:
+def check_width(columns: Floats | None, features: int) -> None:
+    """Refuse columns of another width than the active party's."""
+    if columns is not None and columns.shape[1] != features:
+        raise PriveeError(f"columns must have {features} features, those of the active party, encoded")
+
+
+def embeddings_in(reply: EmbedReply) -> Floats:
     """A sealed party's codes are a column of whole numbers."""
     if reply.embeddings is not None:
         return reply.embeddings
@@ -227,7 +232,12 @@ def failure_of(party: str, code: StatusCode, details: str, timeouts: PartyTimeou
         return PartyError(party, "refused", "has not shown a certificate of its own name and of the same CA")
     if code in _BY_CODE:
         return party_error(party, *_BY_CODE[code])
-    return PartyError(party, *_BY_WORD.get(details, ("refused", "could not do the work; see its log")))
+    return said_by(party, details)
+
+
+def said_by(party: str, word: str) -> PartyError:
+    """The error that a party's own word stands for."""
+    return PartyError(party, *_BY_WORD.get(word, ("refused", "could not do the work; see its log")))
 
 
 def late(party: str, timeouts: PartyTimeouts) -> PartyError:

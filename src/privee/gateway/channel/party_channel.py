@@ -15,12 +15,15 @@ from privee.gateway.channel.batching import BatchAnswer, Floats
 from privee.gateway.channel.call_names import CallNames
 from privee.gateway.channel.code_line import CodeLine
 from privee.gateway.channel.connection import PartyConnection, PartyTimeouts
+from privee.gateway.channel.local_line import LocalLine
 from privee.net import Address, require_loopback
 from privee.party.errors import PartyError
+from privee.party.server import PartyHandler
 from privee.party.wire import MAX_ENTITIES, MAX_ENTITY_BYTES, is_entity
 from privee.pki.identity import COORDINATOR_NAME, Identity, TlsFiles
 from privee.vfl.seal.code_column import CodeColumn
 
+Line = PartyConnection | CodeLine | LocalLine
 __all__ = ["PartyChannel", "PartyHealth", "PartyTimeouts"]
 
 
@@ -64,6 +67,7 @@ class PartyChannel:
         in_flight: Most calls to a party at once.
         expected_weights: SHA-256 of each party's weights file, as the run's config has it; others are a mismatch.
         columns: Codes of the sealed parties that have handed them over, and are not asked.
+        local: The active party, if it answers in this process.
         calls: names each call to a party that keeps a ledger of its own.
     """
 
@@ -77,15 +81,17 @@ class PartyChannel:
         in_flight: int = 2,
         expected_weights: Mapping[str, str] | None = None,
         columns: Mapping[str, CodeColumn] | None = None,
+        local: PartyHandler | None = None,
         calls: CallNames | None = None,
     ) -> None:
-        if not addresses:
+        if not addresses and local is None:
             raise SettingError("a channel needs at least one party")
         if not 1 <= max_batch <= MAX_ENTITIES or in_flight < 1:
             raise SettingError(f"max_batch must lie between 1 and {MAX_ENTITIES}, and in_flight be 1 or more")
         identity = None if tls is None else _coordinator(tls)
         self._timeouts, expected = timeouts or PartyTimeouts(), expected_weights or {}
-        self._lines: list[PartyConnection | CodeLine] = [
+        self._lines: list[Line] = [] if local is None else [LocalLine(local, self._timeouts, calls)]
+        self._lines += [
             PartyConnection(
                 name,
                 _address(text, identity),
@@ -138,7 +144,7 @@ class PartyChannel:
         """Close all connections; what is under way fails."""
         await asyncio.gather(*(line.close() for line in self._lines))
 
-    async def _health(self, line: PartyConnection | CodeLine) -> PartyHealth:
+    async def _health(self, line: Line) -> PartyHealth:
         started = time.perf_counter()
         expires = asyncio.get_running_loop().time() + self._timeouts.deadline
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import hashlib
 import time
@@ -12,10 +13,11 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from limits import RateLimitItem, parse_many
 from limits.storage import MemoryStorage
-from limits.strategies import FixedWindowRateLimiter, MovingWindowRateLimiter
+from limits.strategies import FixedWindowRateLimiter
 from starlette.types import Scope
 
 from privee.durable.database import LedgerUnavailableError
+from privee.gateway.http.moving_windows import MovingWindows
 from privee.gateway.http.problems import DeniedError
 from privee.gateway.ledger.api_keys import KeyRecord, KeyStore
 
@@ -28,13 +30,24 @@ bearer = HTTPBearer(auto_error=False, description="An API key of `privee keys cr
 
 
 class Access:
-    """Finds keys and counts their requests."""
+    """Finds keys and counts their requests.
 
-    def __init__(self, keys: KeyStore, read: Callable[..., Awaitable[KeyRecord | None]], *, unknown: str) -> None:
+    Args:
+        keys: the ledger's.
+        read: runs what blocks.
+        unknown: how many ids without a joint record a key may ask about.
+        workers: processes that count so; each allows its share of those ids, so that all together allow no more.
+    """
+
+    def __init__(
+        self, keys: KeyStore, read: Callable[..., Awaitable[KeyRecord | None]], *, unknown: str, workers: int = 1
+    ) -> None:
         self._keys, self._read = keys, read
-        self._limiter = MovingWindowRateLimiter(MemoryStorage())
-        self._unknown, self._strangers = parse_many(unknown), FixedWindowRateLimiter(MemoryStorage())
+        self._windows = MovingWindows()
+        self._unknown = [type(one)(max(1, one.amount // workers), one.multiples) for one in parse_many(unknown)]
+        self._strangers = FixedWindowRateLimiter(MemoryStorage())
         self._found: dict[bytes, tuple[float, KeyRecord]] = {}
+        self._looking: dict[bytes, asyncio.Future[KeyRecord | None]] = {}
 
     async def find(self, text: str) -> KeyRecord | None:
         """The key's record, if it is valid now."""
@@ -42,7 +55,15 @@ class Access:
         known = self._found.get(tag)
         if known and time.monotonic() - known[0] < REMEMBERED_SECONDS:
             return known[1]
-        record = await self._read(self._keys.find, text)
+        if (looking := self._looking.get(tag)) is None:  # once for all who ask with it at this moment
+            looking = self._looking[tag] = asyncio.ensure_future(self._look(tag, text))
+        return await asyncio.shield(looking)
+
+    async def _look(self, tag: bytes, text: str) -> KeyRecord | None:
+        try:
+            record = await self._read(self._keys.find, text)
+        finally:
+            del self._looking[tag]
         if record is None:
             self._found.pop(tag, None)
             return None
@@ -58,7 +79,7 @@ class Access:
         """
         if scope["method"] != "POST" or scope["path"].startswith(PAGES):
             return None
-        kind, _, text = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1").partition(" ")
+        kind, _, text = scope["state"]["headers"].get(b"authorization", b"").decode("latin-1").partition(" ")
         try:
             record = await self.find(text.strip()) if kind.lower() == "bearer" else None
         except LedgerUnavailableError as error:
@@ -75,9 +96,8 @@ class Access:
     def count(self, record: KeyRecord) -> None:
         """One more request with this key."""
         for limit in _limits_of(record.rate):
-            if not self._limiter.hit(limit, record.id):
-                reset = self._limiter.get_window_stats(limit, record.id).reset_time
-                raise DeniedError(429, "rate", f"this key may ask {limit}", _wait(reset))
+            if (wait := self._windows.hit(limit, record.id)) is not None:
+                raise DeniedError(429, "rate", f"this key may ask {limit}", _retry_after(wait))
 
     def count_unknown(self, record: KeyRecord, ids: int) -> None:
         """So many ids of which there is no joint record: who is one, is told of a few and not of a whole country."""
@@ -85,11 +105,11 @@ class Access:
             if not self._strangers.hit(limit, record.id, cost=ids):
                 reset = self._strangers.get_window_stats(limit, record.id).reset_time
                 words = f"some of these entities have no joint record; this key may ask about {limit} such"
-                raise DeniedError(429, "rate", words, _wait(reset))
+                raise DeniedError(429, "rate", words, _retry_after(reset - time.time()))
 
 
-def _wait(until: float) -> dict[str, str]:
-    return {"retry-after": str(max(1, round(until - time.time())))}
+def _retry_after(seconds: float) -> dict[str, str]:
+    return {"retry-after": str(max(1, round(seconds)))}
 
 
 @functools.lru_cache(maxsize=1024)

@@ -1,4 +1,4 @@
-"""The Open Inference Protocol under /v2."""
+"""The Open Inference Protocol under /v2, but for queries: who answers, what is served, whether it works."""
 
 from __future__ import annotations
 
@@ -7,25 +7,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import JSONResponse
 
-from privee.gateway.http.access import Key, allow, allow_model
-from privee.gateway.http.problems import DOCUMENTED, DeniedError, QueryRoute
-from privee.gateway.http.protocol import (
-    InferRequest,
-    InferResponse,
-    ModelMetadata,
-    PriceAnswer,
-    ServerMetadata,
-    TensorMetadata,
-    read_query,
-    write_answer,
-    write_release,
-)
+from privee.gateway.http.access import Key, allow_model
+from privee.gateway.http.problems import DeniedError, documented
+from privee.gateway.http.protocol import ModelMetadata, ServerMetadata, TensorMetadata
 from privee.gateway.service import Service
-from privee.party.errors import PartyError
 from privee.version import __version__
 
 ModelName = Annotated[str, Path(max_length=128)]
-router = APIRouter(prefix="/v2", tags=["inference"], route_class=QueryRoute)
+router = APIRouter(prefix="/v2", tags=["inference"])
 
 
 def service_for(request: Request, model: str) -> Service:
@@ -34,10 +23,6 @@ def service_for(request: Request, model: str) -> Service:
     if model != service.model.name:
         raise DeniedError(404, "not-found", "no such model here")
     return service
-
-
-def _some(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    return {status: DOCUMENTED[status] for status in statuses}
 
 
 @router.get("", response_model=ServerMetadata, operation_id="server_metadata")
@@ -53,7 +38,7 @@ async def live() -> dict[str, bool]:
     return {"live": True}
 
 
-@router.get("/health/ready", operation_id="ready", responses=_some(503))
+@router.get("/health/ready", operation_id="ready", responses=documented(503))
 async def ready(request: Request) -> Response:
     """The ledger can be read and every party answers."""
     health = await request.app.state.service.health()
@@ -61,7 +46,10 @@ async def ready(request: Request) -> Response:
 
 
 @router.get(
-    "/models/{model}", response_model=ModelMetadata, operation_id="model_metadata", responses=_some(401, 403, 404, 429)
+    "/models/{model}",
+    response_model=ModelMetadata,
+    operation_id="model_metadata",
+    responses=documented(401, 403, 404, 429),
 )
 async def model_metadata(request: Request, model: ModelName, key: Key) -> dict[str, Any]:
     """What the model takes and gives, and what its release keeps."""
@@ -80,64 +68,8 @@ async def model_metadata(request: Request, model: ModelName, key: Key) -> dict[s
     }
 
 
-@router.get("/models/{model}/ready", operation_id="model_ready", responses=_some(404, 503))
+@router.get("/models/{model}/ready", operation_id="model_ready", responses=documented(404, 503))
 async def model_ready(request: Request, model: ModelName) -> Response:
     """This model can answer."""
     service_for(request, model)
     return await ready(request)
-
-
-@router.post(
-    "/models/{model}/infer",
-    response_model=InferResponse,
-    operation_id="infer",
-    responses=_some(400, 401, 403, 404, 408, 413, 429, 502, 503, 504),
-)
-async def infer(request: Request, model: ModelName, body: InferRequest, key: Key) -> Response:
-    """Releases for some entities, one each. All are counted before any leaves, or none is and nothing leaves."""
-    service = service_for(request, model)
-    allow(key, "consumer")
-    allow_model(key, model)
-    query = read_query(body, max_entities=service.settings.max_entities)
-    request.state.log = {"key": key.id, "entities": len(query.entities)}
-    metrics = request.app.state.metrics
-    metrics.request_entities.observe(len(query.entities))
-    try:
-        answer = await service.inference.infer(query, key.id, write=write_release)
-    except PartyError as error:
-        if error.kind == "unknown-entity":
-            request.app.state.access.count_unknown(key, len(error.positions))
-        raise
-    metrics.releases.inc()
-    metrics.entities.inc(len(query.entities))
-    metrics.charged.inc(answer.charged)
-    request.state.log |= {"release_id": answer.release_id, "charged": answer.charged}
-    written = write_answer(
-        answer, body, name=model, version=service.model.version, defense=service.settings.defense.spec
-    )
-    return Response(written, media_type="application/json")
-
-
-@router.post(
-    "/models/{model}/price",
-    response_model=PriceAnswer,
-    operation_id="price",
-    responses=_some(400, 401, 403, 404, 408, 413, 429, 503),
-)
-async def price(request: Request, model: ModelName, body: InferRequest, key: Key) -> dict[str, Any]:
-    """What this request would cost and whether it would be answered; costs nothing itself.
-
-    With repeatable draws a query that was answered before costs nothing, which is known only when it is asked; and only
-    then it is known whether the active party's columns are another variant.
-    """
-    service = service_for(request, model)
-    allow(key, "consumer", "auditor")
-    allow_model(key, model)
-    if service.inference.counter is None:
-        raise DeniedError(404, "not-found", "answers are not counted here")
-    query = read_query(body, max_entities=service.settings.max_entities)
-    quote = await service.inference.quote(query.entities, key.id)
-    found = {name: getattr(quote, name) for name in ("allowed", "asked", "spent", "remaining", "positions")}
-    limits = service.ledger.limits
-    variants = {"used": quote.variants, "allowed": limits.variants}
-    return found | {"limit": limits.as_dict(), "variants": variants}

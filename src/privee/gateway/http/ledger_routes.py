@@ -37,7 +37,7 @@ class Entity(Strict):
 async def metrics(request: Request) -> Response:
     """Prometheus metrics."""
     health = await request.app.state.service.health()
-    return Response(request.app.state.metrics.text(health), media_type=CONTENT_TYPE_LATEST)
+    return Response(request.app.state.all_metrics.text(health), media_type=CONTENT_TYPE_LATEST)
 
 
 @router.post("/ledger/spent", operation_id="spent")

@@ -31,12 +31,12 @@ PAGE_BODY = 16 << 10
 """Most bytes of what the pages send: anybody may, before it is known who it is."""
 LINGER_SECONDS, LINGER_BYTES = 2.0, 64 << 20
 """How much of a refused body is read and dropped, so that its sender gets to read the answer."""
-HEADERS = {
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
-    "cache-control": "no-store",
-}
+HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+)
 
 
 class GoneError(Exception):
@@ -58,8 +58,10 @@ class Observed:
             await self.app(scope, receive, send)
             return
         started = time.perf_counter()
-        given = dict(scope["headers"]).get(b"x-request-id", b"").decode("latin-1")
-        scope.setdefault("state", {})["request_id"] = request_id = given if ID.match(given) else secrets.token_hex(8)
+        headers = dict(scope["headers"])
+        given = headers.get(b"x-request-id", b"").decode("latin-1")
+        request_id = given if ID.match(given) else secrets.token_hex(8)
+        scope.setdefault("state", {}).update(request_id=request_id, headers=headers)
         status = 500
         began = False
 
@@ -67,27 +69,26 @@ class Observed:
             nonlocal status, began
             if message["type"] == "http.response.start":
                 status, began = message["status"], True
-                extra = HEADERS | {"x-request-id": request_id}
-                message["headers"] = [*message["headers"], *((k.encode(), v.encode()) for k, v in extra.items())]
+                message["headers"] = [*message["headers"], *HEADERS, (b"x-request-id", request_id.encode())]
             await send(message)
 
-        with self.metrics.in_flight.track_inprogress():
-            try:
-                body = await self._body(scope, receive)
-                await self.app(scope, _replay(body, receive), sending)
-            except GoneError:
-                status = CLIENT_GONE
-            except DeniedError as denied:
-                if denied.code == "rate":
-                    self.metrics.refusals.labels("rate").inc()
-                await _hang_up(denied, receive, sending)
-            except Exception as error:
-                log("failed", level=logging.ERROR, error=error, request_id=request_id)
-                if began:
-                    raise
-                await problem(500, "internal", "something went wrong here; nothing was released")(
-                    scope, receive, sending
-                )
+        self.metrics.in_flight.inc()
+        try:
+            scope["state"]["body"] = body = await self._body(scope, receive)
+            await self.app(scope, _replay(body, receive), sending)
+        except GoneError:
+            status = CLIENT_GONE
+        except DeniedError as denied:
+            if denied.code == "rate":
+                self.metrics.refusals.labels("rate").inc()
+            await _hang_up(denied, receive, sending)
+        except Exception as error:
+            log("failed", level=logging.ERROR, error=error, request_id=request_id)
+            if began:
+                raise
+            await problem(500, "internal", "something went wrong here; nothing was released")(scope, receive, sending)
+        finally:
+            self.metrics.in_flight.dec()
         self._note(scope, status, time.perf_counter() - started, request_id)
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
@@ -96,7 +97,7 @@ class Observed:
             raise denied
         most = PAGE_BODY if scope["path"].startswith(PAGES) else self.max_body
         too_large = DeniedError(413, "too-large", f"a request may have {most} bytes")
-        declared = dict(scope["headers"]).get(b"content-length", b"0")
+        declared = scope["state"]["headers"].get(b"content-length", b"0")
         if not declared.isdigit() or int(declared) > most:
             raise too_large
         try:
@@ -107,8 +108,7 @@ class Observed:
 
     def _note(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
         route = getattr(scope.get("route"), "path", "unknown")  # the template, so no id from an address is kept
-        self.metrics.requests.labels(route, str(status)).inc()
-        self.metrics.request_seconds.labels(route).observe(seconds)
+        self.metrics.note(route, status, seconds)
         fields: dict[str, Any] = dict(scope["state"].get("log", {}))
         log(
             "request",
@@ -194,10 +194,24 @@ class Metrics:
         self.party_seconds = gauge("privee_party_health_duration_seconds", "Time of its last check.", ["party"])
         self.ledger_up = gauge("privee_ledger_up", "1 if the ledger can be read.")
 
+        self._noted: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
+
+    def note(self, route: str, status: int, seconds: float) -> None:
+        """A request on this route has ended so."""
+        if (found := self._noted.get((route, status))) is None:
+            found = self.requests.labels(route, str(status)), self.request_seconds.labels(route)
+            self._noted[route, status] = found
+        found[0].inc()
+        found[1].observe(seconds)
+
     def text(self, health: Health) -> bytes:
         """All of it as Prometheus reads it."""
+        self.set_health(health)
+        return generate_latest(self.registry)
+
+    def set_health(self, health: Health) -> None:
+        """How ledger and parties are now."""
         self.ledger_up.set(health.ledger)
         for name, party in health.parties.items():
             self.party_up.labels(name).set(party.reachable)
             self.party_seconds.labels(name).set(party.seconds)
-        return generate_latest(self.registry)

@@ -5,6 +5,7 @@ Bodies are looked over before they are parsed, because parsing stops everybody e
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
@@ -42,6 +43,11 @@ DOCUMENTED: dict[int | str, dict[str, Any]] = {
 }
 
 
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What a route's description says of these."""
+    return {status: DOCUMENTED[status] for status in statuses}
+
+
 HINTS = {
     "": ": send JSON, as /docs describes it",
     "inputs": ': send a tensor "entities", such as '
@@ -64,13 +70,17 @@ def problem(status: int, code: str, words: str, **more: Any) -> JSONResponse:
 
 def handle_problems(app: FastAPI) -> None:
     """Give each kind of failure its status."""
-    app.add_exception_handler(DeniedError, _denied)
-    app.add_exception_handler(RefusedError, _refused)
-    app.add_exception_handler(PartyError, _party)
-    app.add_exception_handler(LedgerUnavailableError, _unavailable)
-    app.add_exception_handler(PriveeError, _bad)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _http)
+    for kind, answer in _handlers().items():
+        app.add_exception_handler(kind, answer)
+
+
+async def problem_of(request: Request, error: Exception) -> Response:
+    """The same where FastAPI is not asked: what it would have answered. Raises what nobody has words for."""
+    handlers = _handlers()
+    for kind in type(error).__mro__:
+        if kind in handlers:
+            return await handlers[kind](request, error)
+    raise error
 
 
 async def _denied(request: Request, error: Any) -> Response:
@@ -137,6 +147,22 @@ async def _http(request: Request, error: Any) -> Response:
     return answer
 
 
+Handler = Callable[[Request, Any], Coroutine[Any, Any, Response]]
+
+
+@functools.cache
+def _handlers() -> dict[type, Handler]:
+    return {
+        DeniedError: _denied,
+        RefusedError: _refused,
+        PartyError: _party,
+        LedgerUnavailableError: _unavailable,
+        PriveeError: _bad,
+        RequestValidationError: _invalid,
+        HTTPException: _http,
+    }
+
+
 MOST_VALUES = 110_000
 """In a body that is no query: the longest is a list of 100,000 entities to reset."""
 _TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
@@ -162,20 +188,7 @@ class BoundedRoute(APIRoute):
 
         async def bounded(request: Request) -> Response:
             if request.method == "POST":
-                check_values(await request.body(), await self.most_values(request))
+                check_values(await request.body(), MOST_VALUES)
             return await handler(request)
 
         return bounded
-
-    async def most_values(self, request: Request) -> int:
-        """What is allowed on this route."""
-        return MOST_VALUES
-
-
-class QueryRoute(BoundedRoute):
-    """A route for queries: as many values as entities with all their columns need."""
-
-    async def most_values(self, request: Request) -> int:
-        """What the model and the gateway's settings allow."""
-        most: int = await request.app.state.service.most_values()
-        return most

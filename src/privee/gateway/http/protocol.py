@@ -26,6 +26,7 @@ def few(given: Any) -> Any:
     return given
 
 
+_EMPTY: dict[str, Any] = {"default": {}}  # said, not copied for every request
 Parameters = Annotated[dict[str, str | bool | int | float], BeforeValidator(few)]
 
 
@@ -43,14 +44,14 @@ class InputTensor(Strict):
     shape: Annotated[list[Annotated[int, Field(ge=0, le=1 << 31)]], Field(min_length=1, max_length=8), FailFast()]
     datatype: Literal["BYTES", "INT64", "FP32", "FP64"]
     data: list[Any]
-    parameters: Parameters = {}
+    parameters: Parameters = Field(default_factory=dict, json_schema_extra=_EMPTY)
 
 
 class RequestedOutput(Strict):
     """There is one output, `release`."""
 
     name: Literal["release"]
-    parameters: Parameters = {}
+    parameters: Parameters = Field(default_factory=dict, json_schema_extra=_EMPTY)
 
 
 class InferRequest(Strict):
@@ -63,8 +64,10 @@ class InferRequest(Strict):
     )
     inputs: Annotated[list[InputTensor], Field(min_length=1, max_length=2), FailFast()]
     id: Text | None = None
-    parameters: Parameters = {}
-    outputs: Annotated[list[RequestedOutput], Field(max_length=1), FailFast()] = []
+    parameters: Parameters = Field(default_factory=dict, json_schema_extra=_EMPTY)
+    outputs: Annotated[list[RequestedOutput], Field(max_length=1), FailFast()] = Field(
+        default_factory=list, json_schema_extra={"default": []}
+    )
 
 
 class OutputTensor(BaseModel):
@@ -188,10 +191,19 @@ def _entities(tensor: InputTensor, most: int) -> list[str]:
         raise PriveeError(f'the tensor "entities" is empty: a request asks about 1 to {most} entities')
     if count > most:
         raise PriveeError(f"a request asks about 1 to {most} entities, not {count}")
-    found = list(_flat(tensor.data))
+    found = _flattened(tensor.data)
     if len(found) != count:
         raise PriveeError(f'the tensor "entities" says {count} and holds {len(found)}')
+    if tensor.datatype == "BYTES" and _are_entities(found):
+        return found
     return [_entity(value, position, tensor.datatype) for position, value in enumerate(found)]
+
+
+def _are_entities(values: list[Any]) -> bool:
+    """Whether all are texts that need no closer look: most are short ones of one byte per character."""
+    if {str}.issuperset(map(type, values)) and all(map(str.isascii, values)):
+        return min(map(len, values)) > 0 and max(map(len, values)) <= MAX_ENTITY_BYTES
+    return False
 
 
 def _entity(value: Any, position: int, datatype: str) -> str:
@@ -215,8 +227,8 @@ def _columns(tensor: InputTensor, count: int) -> NDArray[np.float32]:
         raise PriveeError('the tensor "columns" must have one row per entity')
     if not tensor.data:
         raise PriveeError('the tensor "columns" is empty: leave it out, or send one row per entity')
-    values = list(_flat(tensor.data))
-    if any(type(value) not in {int, float} for value in values):
+    values = _flattened(tensor.data)
+    if not {int, float}.issuperset(map(type, values)):
         raise PriveeError('the tensor "columns" must hold numbers')
     try:
         with np.errstate(over="ignore"):
@@ -227,6 +239,10 @@ def _columns(tensor: InputTensor, count: int) -> NDArray[np.float32]:
     if not np.isfinite(shaped).all():
         raise PriveeError('the tensor "columns" must hold finite numbers')
     return shaped
+
+
+def _flattened(values: list[Any]) -> list[Any]:
+    return list(_flat(values)) if list in set(map(type, values)) else values
 
 
 def _flat(values: list[Any], depth: int = 0) -> Iterator[Any]:

@@ -12,6 +12,7 @@ import signal
 import socket
 import ssl
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,10 +24,13 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from privee.atomic import whole_file
 from privee.errors import PriveeError
-from privee.gateway.http import admin_routes, inference_routes, ledger_routes
+from privee.gateway.http import admin_routes, inference_routes, ledger_routes, query_routes
 from privee.gateway.http.access import Access
 from privee.gateway.http.middleware import Metrics, Observed
+from privee.gateway.http.plain_route import Shortcut, plain_routes
 from privee.gateway.http.problems import handle_problems
+from privee.gateway.http.shared_metrics import SharedMetrics
+from privee.gateway.http.workers import Workers
 from privee.gateway.service import Service, open_service
 from privee.gateway.settings import GatewaySettings
 from privee.gateway.ui import audit_page, consumers, docs_page, exports, pages
@@ -92,7 +96,22 @@ class GuardedProtocol(HttpToolsProtocol):
 
 
 class GatewayServer(uvicorn.Server):
-    """Stops in two steps, because a request may be on its way while its connection is being closed."""
+    """Stops in two steps, because a request may be on its way while its connection is being closed.
+
+    Args:
+        config: uvicorn's.
+        told: called once it serves.
+    """
+
+    def __init__(self, config: uvicorn.Config, told: Callable[[], None] | None = None) -> None:
+        super().__init__(config)
+        self._told = told
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to serve."""
+        await super().startup(sockets)
+        if self.started and self._told:
+            self._told()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no new connections, answer what comes on the open ones for a moment, then close them."""
@@ -120,18 +139,41 @@ def serve(settings: GatewaySettings, *, ready_file: Path | None = None, announce
     listening = _listen(settings.host, settings.port)
     address = f"{'https' if settings.secured else 'http'}://{_written(settings.host)}:{listening.getsockname()[1]}"
     start_logging()
-    server = GatewayServer(_hardened(_config(settings, make_app(service))))
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn stops first, then sends itself the signal again
-    if ready_file is not None:
-        with whole_file(ready_file, force=True) as partial:
-            partial.write_text(json.dumps({"url": address, "pid": os.getpid()}), encoding="utf-8")
-    announce(address)
+
+    def ready() -> None:
+        if ready_file is not None:
+            with whole_file(ready_file, force=True) as partial:
+                partial.write_text(json.dumps({"url": address, "pid": os.getpid()}), encoding="utf-8")
+        announce(address)
+
     try:
-        server.run(sockets=[listening])
+        if settings.workers == 1:
+            ready()
+            _run(service, listening)
+        else:
+            service.discard()  # each worker opens its own; this was to see that it can
+            _run_workers(settings, listening, ready)
     finally:
         listening.close()
         if ready_file is not None:
             ready_file.unlink(missing_ok=True)
+
+
+def _run(
+    service: Service, listening: socket.socket, *, told: Callable[[], None] | None = None, shared: Path | None = None
+) -> None:
+    server = GatewayServer(_hardened(_config(service.settings, make_app(service, shared=shared))), told)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn stops first, then sends itself the signal again
+    server.run(sockets=[listening])
+
+
+def _run_workers(settings: GatewaySettings, listening: socket.socket, ready: Callable[[], None]) -> None:
+    with tempfile.TemporaryDirectory(prefix="privee-workers-") as folder:  # nobody else can read it
+
+        def work(told: Callable[[], None]) -> None:
+            _run(open_service(settings), listening, told=told, shared=Path(folder))
+
+        Workers(settings.workers, work, listening).run(ready)
 
 
 def _config(settings: GatewaySettings, app: object) -> uvicorn.Config:
@@ -180,17 +222,27 @@ DESCRIPTION = """Protected predictions of a joint model (Open Inference Protocol
 counted before it leaves."""
 
 
-def make_app(service: Service) -> FastAPI:
-    """An application on an opened service; it closes the service when it ends."""
+def make_app(service: Service, *, shared: Path | None = None) -> FastAPI:
+    """An application on an opened service; it closes the service when it ends.
+
+    Args:
+        service: all that is behind the routes.
+        shared: a folder for what several workers must know of each other.
+    """
+    metrics = Metrics()
+    together = None if shared is None else SharedMetrics(metrics, shared)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await service.start()
-        settings = service.settings
+        settings, writing = service.settings, asyncio.create_task(together.keep_writing()) if together else None
         variants = service.ledger.limits.variants if settings.counted else None
         log("started", model=service.model.name, defense=settings.defense.spec, variants=variants)
         yield
         await service.close()
+        if writing is not None:
+            writing.cancel()
+            await asyncio.wait([writing])
         log("stopped")
 
     app = FastAPI(
@@ -202,12 +254,17 @@ def make_app(service: Service) -> FastAPI:
         redoc_url=None,
         openapi_url="/openapi.json",
     )
-    app.state.service, app.state.metrics = service, Metrics()
-    app.state.access = Access(service.keys, service.read, unknown=service.settings.unknown)
+    app.state.service, app.state.metrics, app.state.shared = service, metrics, shared
+    app.state.all_metrics = together or metrics
+    settings = service.settings
+    app.state.access = Access(service.keys, service.read, unknown=settings.unknown, workers=settings.workers)
     handle_problems(app)
-    for module in (inference_routes, ledger_routes, admin_routes, pages, consumers, exports, audit_page, docs_page):
+    for module in (inference_routes, query_routes, ledger_routes, admin_routes):
         app.include_router(module.router)
+    for page in (pages, consumers, exports, audit_page, docs_page):
+        app.include_router(page.router)
     app.include_router(pages.front)
+    app.add_middleware(Shortcut, routes=plain_routes(query_routes.router))
     limits = {"max_body": service.settings.max_body, "admit": app.state.access.admit}
     app.add_middleware(Observed, metrics=app.state.metrics, **limits)
     return app

@@ -7,11 +7,8 @@ with the id each page can ask the ledger whether the key is still valid, and who
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import secrets
 import time
-from collections.abc import Callable
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from fastapi import Depends, Request, Response
 from limits import parse
@@ -22,6 +19,10 @@ from privee.gateway.http.access import Access
 from privee.gateway.http.problems import DeniedError
 from privee.gateway.ledger.api_keys import KeyRecord
 from privee.gateway.service import Service
+from privee.gateway.ui.sessions import LIFE_SECONDS, MOST, Sessions
+from privee.gateway.ui.shared_sessions import SharedSessions
+
+__all__ = ["LIFE_SECONDS", "MOST", "Sessions", "SignIn", "sign_in_of"]
 
 ROLES = ("auditor", "administrator")
 COOKIE = "privee_session"
@@ -36,8 +37,8 @@ class NotSignedInError(Exception):
 class SignIn:
     """One application's sessions and failed attempts to sign in."""
 
-    def __init__(self) -> None:
-        self.sessions = Sessions()
+    def __init__(self, sessions: Sessions | SharedSessions) -> None:
+        self.sessions = sessions
         self._failures = MovingWindowRateLimiter(MemoryStorage())
         self._one_at_a_time = asyncio.Lock()  # so that a hundred attempts at once are not one attempt
 
@@ -63,7 +64,8 @@ def sign_in_of(request: Request) -> SignIn:
     """The application's sign-in, made when it is first needed."""
     state = request.app.state
     if not hasattr(state, "sign_in"):
-        state.sign_in = SignIn()
+        shared = state.shared
+        state.sign_in = SignIn(Sessions() if shared is None else SharedSessions(shared / "sessions.db"))
     sign_in: SignIn = state.sign_in
     return sign_in
 
@@ -111,48 +113,3 @@ async def _active(service: Service, key_id: str) -> KeyRecord | None:
         if record.id == key_id and record.role in ROLES and record.state(service.ledger.now()) == "active":
             return record
     return None
-
-
-LIFE_SECONDS = 8 * 3600
-MOST = 1000
-"""Sessions at a time; one more ends the oldest."""
-
-
-class _Session(NamedTuple):
-    key_id: str
-    ends: float
-
-
-class Sessions:
-    """Sessions of one gateway process; they end with it.
-
-    Args:
-        clock: seconds that never jump.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._open: dict[bytes, _Session] = {}
-
-    def start(self, key_id: str) -> str:
-        """A new session's token, for the cookie."""
-        now = self._clock()
-        self._open = {tag: session for tag, session in self._open.items() if session.ends > now}
-        if len(self._open) >= MOST:
-            del self._open[next(iter(self._open))]
-        token = secrets.token_urlsafe(32)
-        self._open[_tag(token)] = _Session(key_id, now + LIFE_SECONDS)
-        return token
-
-    def key_id(self, token: str) -> str | None:
-        """Whose session it is, if it has not ended."""
-        session = self._open.get(_tag(token))
-        return session.key_id if session is not None and session.ends > self._clock() else None
-
-    def end(self, token: str) -> None:
-        """Forget a session."""
-        self._open.pop(_tag(token), None)
-
-
-def _tag(token: str) -> bytes:
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,79 @@
+"""Queries of the Open Inference Protocol: releases for some entities, and what they would cost."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from privee.gateway.http.access import Key, allow, allow_model
+from privee.gateway.http.inference_routes import ModelName, service_for
+from privee.gateway.http.plain_route import PlainRoute
+from privee.gateway.http.problems import DeniedError, documented
+from privee.gateway.http.protocol import (
+    InferRequest,
+    InferResponse,
+    PriceAnswer,
+    VariantsAnswer,
+    read_query,
+    write_answer,
+    write_release,
+)
+from privee.party.errors import PartyError
+
+router = APIRouter(prefix="/v2", tags=["inference"], route_class=PlainRoute)
+
+
+@router.post(
+    "/models/{model}/infer",
+    response_model=InferResponse,
+    operation_id="infer",
+    responses=documented(400, 401, 403, 404, 408, 413, 429, 502, 503, 504),
+)
+async def infer(request: Request, model: ModelName, body: InferRequest, key: Key) -> Response:
+    """Releases for some entities, one each. All are counted before any leaves, or none is and nothing leaves."""
+    service = service_for(request, model)
+    allow(key, "consumer")
+    allow_model(key, model)
+    query = read_query(body, max_entities=service.settings.max_entities)
+    request.state.log = {"key": key.id, "entities": len(query.entities)}
+    metrics = request.app.state.metrics
+    metrics.request_entities.observe(len(query.entities))
+    try:
+        answer = await service.inference.infer(query, key.id, write=write_release)
+    except PartyError as error:
+        if error.kind == "unknown-entity":
+            request.app.state.access.count_unknown(key, len(error.positions))
+        raise
+    metrics.releases.inc()
+    metrics.entities.inc(len(query.entities))
+    metrics.charged.inc(answer.charged)
+    request.state.log |= {"release_id": answer.release_id, "charged": answer.charged}
+    written = write_answer(
+        answer, body, name=model, version=service.model.version, defense=service.settings.defense.spec
+    )
+    return Response(written, media_type="application/json")
+
+
+@router.post(
+    "/models/{model}/price",
+    response_model=PriceAnswer,
+    operation_id="price",
+    responses=documented(400, 401, 403, 404, 408, 413, 429, 503),
+)
+async def price(request: Request, model: ModelName, body: InferRequest, key: Key) -> Response:
+    """What this request would cost and whether it would be answered; costs nothing itself.
+
+    With repeatable draws a query that was answered before costs nothing, which is known only when it is asked; and only
+    then it is known whether the active party's columns are another variant.
+    """
+    service = service_for(request, model)
+    allow(key, "consumer", "auditor")
+    allow_model(key, model)
+    if service.inference.counter is None:
+        raise DeniedError(404, "not-found", "answers are not counted here")
+    query = read_query(body, max_entities=service.settings.max_entities)
+    quote = await service.inference.quote(query.entities, key.id)
+    found = {name: getattr(quote, name) for name in ("allowed", "asked", "spent", "remaining", "positions")}
+    limits = service.ledger.limits
+    variants = VariantsAnswer(used=quote.variants, allowed=limits.variants)
+    answer = PriceAnswer(**found, limit=limits.as_dict(), variants=variants)
+    return Response(answer.model_dump_json(), media_type="application/json")
