@@ -90,11 +90,11 @@ class _Post:
 
 
 class _Counter:
-    """Counts ids worked on: per pair three passes over the active party's, four over the other's, one over common."""
+    """Counts ids worked on: per pair two passes over the active party's, one over the other's, one over the shorter."""
 
     def __init__(self, parties: Mapping[str, Sequence[str]], active: str, progress: Progress | None) -> None:
         own, passive = len(parties[active]), [len(ids) for name, ids in parties.items() if name != active]
-        self._size = sum(3 * own + 4 * other + min(own, other) for other in passive)
+        self._size = sum(2 * own + other + min(own, other) for other in passive)
         self._done, self._progress = 0, progress
 
     def add(self, ids: int) -> None:
