@@ -1,0 +1,109 @@
+"""An alignment by RR22 with all parties on this machine: real workers, linked over its loopback."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from functools import partial
+from pathlib import Path
+
+from privee.data.alignment.ids import Rows, checked_ids
+from privee.data.alignment.in_process import Alignment, passive_parties
+from privee.data.alignment.spu.link import SpuLink, local_links
+from privee.data.alignment.spu.meetings import Patience, Start, active_rows, passive_rows
+from privee.data.alignment.spu.pipe import SpuWorker, spu_command
+from privee.progress import Progress
+
+
+def align_with_spu(
+    parties: Mapping[str, Sequence[str]],
+    *,
+    active: str,
+    progress: Progress | None = None,
+    start: Start | None = None,
+    patience: Patience | None = None,
+) -> Alignment:
+    """As `align`, with RR22 in two workers per passive party. Traffic is not counted: it goes over spu's own link."""
+    passive = passive_parties(parties, active)
+    own = {name: checked_ids(ids, name) for name, ids in parties.items()}
+    if start is None:
+        spu_command()  # one clear line before anything is started
+    workers, bar = _Workers(start or SpuWorker), Percents(2 * len(passive), progress)
+    with tempfile.TemporaryDirectory(prefix="privee-align-") as folder, contextlib.closing(workers):
+        links = {name: _local(Path(folder) / f"{number}") for number, name in enumerate(passive)}
+        ours = {name: ends[0] for name, ends in links.items()}
+        lead = partial(
+            active_rows, own[active], ours, name=active, start=workers.start, patience=patience, tick=bar.tick
+        )
+        follow = partial(passive_rows, active=active, start=workers.start, patience=patience)
+        with ThreadPoolExecutor(len(parties)) as pool:
+            work: dict[str, Future[Rows]] = {active: pool.submit(lead)}
+            for name in passive:
+                work[name] = pool.submit(follow, own[name], links[name][1], name=name)
+            try:
+                ended, _ = wait(work.values(), return_when=FIRST_EXCEPTION)
+            finally:
+                failed = any(future.done() and future.exception() for future in work.values())
+                if failed or not all(future.done() for future in work.values()):
+                    workers.close()  # whoever waits for a party that failed need not wait for long
+            first = next((future for future in ended if future.exception()), None)
+            if first is not None:
+                first.result()
+            rows = {name: work[name].result() for name in parties}
+    bar.finish()
+    return Alignment(rows, len(rows[active]), {})
+
+
+def _local(folder: Path) -> tuple[SpuLink, SpuLink]:
+    folder.mkdir(mode=0o700)
+    return local_links(folder)
+
+
+class _Workers:
+    """All workers of this alignment, to be ended at once; after that none is started."""
+
+    def __init__(self, start: Start) -> None:
+        self._start, self._lock = start, threading.Lock()
+        self._all: list[SpuWorker] = []
+        self._closed = False
+
+    def start(self) -> SpuWorker:
+        worker = self._start()
+        with self._lock:
+            self._all.append(worker)
+            late = self._closed
+        if late:
+            worker.close()
+        return worker
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed, every = True, list(self._all)
+        for worker in every:
+            worker.close()
+
+
+class Percents:
+    """One bar over intersections that count their own percents, one after the other."""
+
+    def __init__(self, intersections: int, progress: Progress | None) -> None:
+        self._size, self._progress = 100 * intersections, progress
+        self._before, self._now = 0, 0
+
+    def tick(self, percent: int) -> None:
+        """So much of the present one is done."""
+        if percent < self._now:  # the next one began
+            self._before += 100
+        self._now = max(0, min(percent, 100))
+        self._say(min(self._before + self._now, self._size))
+
+    def finish(self) -> None:
+        """All is done."""
+        self._say(self._size)
+
+    def _say(self, done: int) -> None:
+        if self._progress:
+            self._progress(done, self._size)
