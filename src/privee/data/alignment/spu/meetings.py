@@ -25,7 +25,11 @@ from privee.errors import PriveeError
 ACTIVE, PASSIVE = 0, 1
 CONNECT_SECONDS, STEP_SECONDS, SECONDS_PER_ID = 120.0, 600.0, 1e-4
 
+STEPS = 4  # of a meeting
+
 Tick = Callable[[int], None]
+"""Called with 1 when a step is done, and with 0 now and then while one goes on."""
+
 Start = Callable[[], SpuWorker]
 
 
@@ -60,16 +64,18 @@ class SpuMeeting:
         words = link.as_words(role) | {"connect_seconds": patience.connect}
         worker.ask("link", seconds=patience.connect + self._seconds, words=words)
         self._digests = self._keyed_digests()
+        tick(1)
 
     def learns(self, rows: Sequence[int] | None = None, *, receiver: int) -> list[int]:
         """Rows that the other side has too, if this side is the receiver; of these rows, or of all."""
         digests = self._digests if rows is None else self._digests[np.asarray(rows, dtype=np.int64)]
         words = {"receiver": receiver}
-        answer = self._worker.ask("intersect", digests.tobytes(), seconds=self._seconds, words=words, tick=self._tick)
+        answer = self._worker.ask("intersect", digests.tobytes(), seconds=self._seconds, words=words, alive=self._alive)
         places = np.frombuffer(answer[: len(answer) // 8 * 8], dtype=">i8")
         if len(answer) % 8 or (len(places) and (places.min() < 0 or places.max() >= len(digests))):
             raise PriveeError("the worker of spu answered with places that are not there")
-        return sorted({int(place) for place in places})
+        self._tick(1)
+        return sorted(set(places.tolist()))
 
     def confirm(self, rows: Sequence[int]) -> None:
         """Make sure that both sides ended with the same records in the same order."""
@@ -78,6 +84,7 @@ class SpuMeeting:
         theirs = self._swap(self._session.tag(own, common))
         if not same_tag(theirs, self._session.tag(other, common)):
             raise PriveeError(f"party {self._other} did not end with the same records; start the alignment again")
+        self._tick(1)
 
     def _keyed_digests(self) -> np.ndarray[tuple[int], np.dtype[np.void]]:
         """The ids under the pair's secret: nobody else can try ids against what a worker writes to its folder."""
@@ -89,7 +96,10 @@ class SpuMeeting:
         return np.frombuffer(joined, dtype=f"V{DIGEST}")
 
     def _swap(self, body: bytes) -> bytes:
-        return self._worker.ask("swap", body, seconds=self._seconds)
+        return self._worker.ask("swap", body, seconds=self._seconds, alive=self._alive)
+
+    def _alive(self) -> None:
+        self._tick(0)
 
 
 def active_rows(
@@ -99,7 +109,7 @@ def active_rows(
     name: str,
     start: Start = SpuWorker,
     patience: Patience | None = None,
-    tick: Tick = lambda percent: None,
+    tick: Tick = lambda steps: None,
 ) -> Rows:
     """The active party's part: meets every passive party at its link; its rows of the common records, in order."""
     own, waits = checked_ids(ids, name), patience or Patience()
@@ -130,7 +140,7 @@ def passive_rows(
     active: str,
     start: Start = SpuWorker,
     patience: Patience | None = None,
-    tick: Tick = lambda percent: None,
+    tick: Tick = lambda steps: None,
 ) -> Rows:
     """A passive party's part: its rows of the records that all parties hold, in common order."""
     own = checked_ids(ids, name)

@@ -13,7 +13,7 @@ from pathlib import Path
 from privee.data.alignment.ids import Rows, checked_ids
 from privee.data.alignment.in_process import Alignment, passive_parties
 from privee.data.alignment.spu.link import SpuLink, local_links
-from privee.data.alignment.spu.meetings import Patience, Start, active_rows, passive_rows
+from privee.data.alignment.spu.meetings import STEPS, Patience, Start, active_rows, passive_rows
 from privee.data.alignment.spu.pipe import SpuWorker, spu_command
 from privee.progress import Progress
 
@@ -31,7 +31,7 @@ def align_with_spu(
     own = {name: checked_ids(ids, name) for name, ids in parties.items()}
     if start is None:
         spu_command()  # one clear line before anything is started
-    workers, bar = _Workers(start or SpuWorker), Percents(2 * len(passive), progress)
+    workers, bar = _Workers(start or SpuWorker), StepCount(len(passive), progress)
     with tempfile.TemporaryDirectory(prefix="privee-align-") as folder, contextlib.closing(workers):
         links = {name: _local(Path(folder) / f"{number}") for number, name in enumerate(passive)}
         ours = {name: ends[0] for name, ends in links.items()}
@@ -53,7 +53,6 @@ def align_with_spu(
             if first is not None:
                 first.result()
             rows = {name: work[name].result() for name in parties}
-    bar.finish()
     return Alignment(rows, len(rows[active]), {})
 
 
@@ -86,24 +85,14 @@ class _Workers:
             worker.close()
 
 
-class Percents:
-    """One bar over intersections that count their own percents, one after the other."""
+class StepCount:
+    """A bar over the steps of a party's meetings. How far spu is within a step it does not say."""
 
-    def __init__(self, intersections: int, progress: Progress | None) -> None:
-        self._size, self._progress = 100 * intersections, progress
-        self._before, self._now = 0, 0
+    def __init__(self, meetings: int, progress: Progress | None) -> None:
+        self._size, self._done, self._progress = STEPS * meetings, 0, progress
 
-    def tick(self, percent: int) -> None:
-        """So much of the present one is done."""
-        if percent < self._now:  # the next one began
-            self._before += 100
-        self._now = max(0, min(percent, 100))
-        self._say(min(self._before + self._now, self._size))
-
-    def finish(self) -> None:
-        """All is done."""
-        self._say(self._size)
-
-    def _say(self, done: int) -> None:
+    def tick(self, steps: int) -> None:
+        """So many are done."""
+        self._done += steps
         if self._progress:
-            self._progress(done, self._size)
+            self._progress(self._done, self._size)

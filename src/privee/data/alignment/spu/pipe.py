@@ -23,6 +23,7 @@ HOW = "python -m venv ENV, ENV/bin/pip install spu==0.9.5, then PRIVEE_SPU_PYTHO
 HELLO_SECONDS = 120.0  # to import spu, on a busy machine
 MOST_WORDS, MOST_BYTES = 1 << 16, 1 << 33
 BLOCK = 1 << 20
+BEAT_SECONDS = 1.0
 LENGTHS = struct.Struct(">QQ")
 
 
@@ -58,8 +59,9 @@ class SpuWorker:
         self._in, self._out = pipes
         for pipe in pipes:
             os.set_blocking(pipe.fileno(), False)
+        self._alive: Callable[[], None] = lambda: None
         try:
-            words, _ = self._answer(time.monotonic() + hello_seconds, lambda percent: None)
+            words, _ = self._answer(time.monotonic() + hello_seconds)
             if words.get("hello") != worker.HELLO:
                 raise UnavailableError(f"what {VARIABLE} starts is no worker of this version of privee")
         except BaseException:
@@ -73,13 +75,14 @@ class SpuWorker:
         *,
         seconds: float,
         words: Mapping[str, object] | None = None,
-        tick: Callable[[int], None] = lambda percent: None,
+        alive: Callable[[], None] = lambda: None,
     ) -> bytes:
-        """Give one command and wait for its answer, no longer than this."""
+        """Give one command and wait for its answer, no longer than this; `alive` is called now and then meanwhile."""
+        self._alive = alive
         end = time.monotonic() + seconds
         text = json.dumps({"do": do, "seconds": seconds} | dict(words or {})).encode()
         self._write(memoryview(LENGTHS.pack(len(text), len(body)) + text + body), end)
-        return self._answer(end, tick)[1]
+        return self._answer(end)[1]
 
     def close(self) -> None:
         """End it and what it started, and remove its files."""
@@ -97,18 +100,14 @@ class SpuWorker:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _answer(self, end: float, tick: Callable[[int], None]) -> tuple[dict[str, Any], bytes]:
-        while True:
-            sizes = LENGTHS.unpack(self._read(LENGTHS.size, end))
-            if sizes[0] > MOST_WORDS or sizes[1] > MOST_BYTES:
-                raise _garbled()
-            words, body = _object(self._read(sizes[0], end)), self._read(sizes[1], end)
-            if isinstance(words.get("percent"), int):
-                tick(words["percent"])
-                continue
-            if words.get("ok") is not True:
-                raise _failed(str(words.get("stage", "")), str(words.get("kind", "")))
-            return words, body
+    def _answer(self, end: float) -> tuple[dict[str, Any], bytes]:
+        sizes = LENGTHS.unpack(self._read(LENGTHS.size, end))
+        if sizes[0] > MOST_WORDS or sizes[1] > MOST_BYTES:
+            raise _garbled()
+        words, body = _object(self._read(sizes[0], end)), self._read(sizes[1], end)
+        if words.get("ok") is not True:
+            raise _failed(str(words.get("stage", "")), str(words.get("kind", "")))
+        return words, body
 
     def _read(self, size: int, end: float) -> bytes:
         parts = bytearray()
@@ -132,10 +131,12 @@ class SpuWorker:
             data = data[written:]
 
     def _wait_for(self, end: float, *, reading: bool) -> None:
-        left = end - time.monotonic()
         pipe = self._out if reading else self._in
-        if left <= 0 or not any(select.select([pipe] if reading else [], [] if reading else [pipe], [], left)):
-            raise UnavailableError("the worker of spu gave no answer in time; is the other party there, and as fast?")
+        while (left := end - time.monotonic()) > 0:
+            if any(select.select([pipe] if reading else [], [] if reading else [pipe], [], min(left, BEAT_SECONDS))):
+                return
+            self._alive()
+        raise UnavailableError("the worker of spu gave no answer in time; is the other party there, and as fast?")
 
     def _ended(self) -> PriveeError:
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -9,13 +9,11 @@ from pathlib import Path
 from privee.data.alignment.in_process import Alignment
 from privee.data.alignment.spu.link import SpuLink
 from privee.data.alignment.spu.meetings import Patience, Start, active_rows, passive_rows
-from privee.data.alignment.spu.one_machine import Percents
+from privee.data.alignment.spu.one_machine import StepCount
 from privee.data.alignment.spu.pipe import SpuWorker
 from privee.errors import SettingError
 from privee.net import Address
 from privee.progress import Progress
-
-INTERSECTIONS = 2
 
 
 def align_own(
@@ -46,10 +44,9 @@ def align_own(
     own, other = _sides(parties, active, addresses)
     passive = other if own == active else own
     link = SpuLink(addresses[active], addresses[passive], certificate, key, peer)
-    bar = Percents(INTERSECTIONS, progress)
+    bar = StepCount(1, progress)
     run = partial(active_rows, links={other: link}) if own == active else partial(passive_rows, link=link, active=other)
     rows = run(parties[own], name=own, start=start, patience=patience, tick=bar.tick)
-    bar.finish()
     return Alignment({own: rows}, len(rows), {})
 
 

@@ -1,7 +1,7 @@
 """What the Python of spu runs: one end of one meeting. It knows nothing of privee, and is run as a file.
 
 Spoken over its standard input and output, in frames: two lengths (8 bytes each, big-endian), a JSON object, bytes.
-First it says hello; then every command gets one answer, with reports of progress before it:
+First it says hello; then every command gets one answer:
 
     link        connect to the other party's worker, by TLS with pinned certificates
     swap        send bytes to the other worker and get its own
@@ -19,7 +19,6 @@ import re
 import struct
 import sys
 import tempfile
-import threading
 from array import array
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -43,16 +42,15 @@ class Worker:
     """Holds the link to the other worker and a private folder for the files that spu works on."""
 
     def __init__(self, out: BinaryIO, folder: Path) -> None:
-        self._out, self._folder, self._lock = out, folder, threading.Lock()
+        self._out, self._folder = out, folder
         self._link: Any = None
         self._rank = 0
 
     def say(self, words: dict[str, Any], body: bytes = b"") -> None:
         """Write one frame."""
         text = json.dumps(words).encode()
-        with self._lock:  # progress is told by a thread of spu
-            self._out.write(LENGTHS.pack(len(text), len(body)) + text + body)
-            self._out.flush()
+        self._out.write(LENGTHS.pack(len(text), len(body)) + text + body)
+        self._out.flush()
 
     def link(self, words: dict[str, Any], body: bytes) -> bytes:
         """Listen at one's own address and meet the other worker at its own."""
@@ -91,15 +89,14 @@ class Worker:
             output_params=psi.OutputParams(path=str(found), disable_alignment=True),
         )
         try:
-            psi.psi_execute(asked, self._link, psi.ProgressParams(hook=self._progress, interval_ms=1000))
+            psi.psi_execute(
+                asked, self._link
+            )  # its progress hook is not used: waiting for Python's lock, it never ends
             return _places(found) if words["receiver"] == self._rank else b""
         finally:
             for path in self._folder.glob("*.csv*"):
                 path.unlink()
             self._remove_traces()
-
-    def _progress(self, now: Any) -> None:
-        self.say({"percent": int(now.percentage)})
 
     def _remove_traces(self) -> None:
         """A trace of the run's steps, which spu always writes to /tmp; its log says where."""
