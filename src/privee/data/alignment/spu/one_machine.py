@@ -15,6 +15,7 @@ from privee.data.alignment.in_process import Alignment, passive_parties
 from privee.data.alignment.spu.link import SpuLink, local_links
 from privee.data.alignment.spu.meetings import STEPS, Patience, Start, active_rows, passive_rows
 from privee.data.alignment.spu.pipe import SpuWorker, spu_command
+from privee.errors import UnavailableError
 from privee.progress import Progress
 
 
@@ -44,16 +45,23 @@ def align_with_spu(
             for name in passive:
                 work[name] = pool.submit(follow, own[name], links[name][1], name=name)
             try:
-                ended, _ = wait(work.values(), return_when=FIRST_EXCEPTION)
+                wait(work.values(), return_when=FIRST_EXCEPTION)
+                early = [future for future in work.values() if future.done() and future.exception()]
             finally:
-                failed = any(future.done() and future.exception() for future in work.values())
-                if failed or not all(future.done() for future in work.values()):
+                if not all(future.done() and not future.exception() for future in work.values()):
                     workers.close()  # whoever waits for a party that failed need not wait for long
-            first = next((future for future in ended if future.exception()), None)
-            if first is not None:
-                first.result()
+            wait(work.values())
+            _raise_first(early, list(work.values()))
             rows = {name: work[name].result() for name in parties}
     return Alignment(rows, len(rows[active]), {})
+
+
+def _raise_first(early: Sequence[Future[Rows]], every: Sequence[Future[Rows]]) -> None:
+    """The cause rather than what followed from it: a party's own refusal before the loss of a worker that we ended."""
+    failures = [future.exception() for future in [*early, *every]]
+    causes = sorted((error for error in failures if error), key=lambda error: isinstance(error, UnavailableError))
+    if causes:
+        raise causes[0]
 
 
 def _local(folder: Path) -> tuple[SpuLink, SpuLink]:
