@@ -129,6 +129,7 @@ def compare(other: str, sizes: list[int], rounds: int) -> dict[str, Any]:
             }
             rows.append({"ids": size, "load": os.getloadavg()[0], "ratio": ratios} | costs)
             print(json.dumps(rows[-1]), file=sys.stderr)
+            store("alignment_ratio.json", about() | {"comparisons": rows})  # rounds are long: none is lost
     return about() | {"comparisons": rows}
 
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped, unused-ignore]
@@ -21,7 +23,7 @@ from private_set_intersection import python as psi  # type: ignore[import-untype
 from privee.errors import PriveeError
 
 SAME_VERSION = "; check that all parties run the same version of privee"
-SMALLEST_PIECE, LARGEST_PIECE = 250, 1000
+PIECE = 250
 ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551  # how many points P-256 has
 
 Tick = Callable[[int], None]
@@ -46,20 +48,20 @@ def product(one: bytes, other: bytes) -> bytes:
 def blinded(ids: Sequence[str], key: bytes, tick: Tick) -> list[bytes]:
     """The ids, blinded, in their order."""
 
-    def blind(start: int, stop: int) -> Any:
-        return psi.client.CreateFromKey(key, True).CreateRequest(ids[start:stop]).encrypted_elements
+    def blind(client: Any, start: int, stop: int) -> Any:
+        return client.CreateRequest(ids[start:stop]).encrypted_elements
 
-    return _in_pieces(blind, len(ids), tick)
+    return _in_pieces(partial(psi.client.CreateFromKey, key, True), blind, len(ids), tick)
 
 
 def blinded_more(points: Sequence[bytes], key: bytes, tick: Tick) -> list[bytes]:
     """Blinded ids, blinded once more (with the key of `undoing`: once less), in their order."""
 
-    def blind(start: int, stop: int) -> Any:
+    def blind(server: Any, start: int, stop: int) -> Any:
         piece = psi.Request(reveal_intersection=True, encrypted_elements=points[start:stop])
-        return psi.server.CreateFromKey(key, True).ProcessRequest(piece).encrypted_elements
+        return server.ProcessRequest(piece).encrypted_elements
 
-    return _in_pieces(blind, len(points), tick)
+    return _in_pieces(partial(psi.server.CreateFromKey, key, True), blind, len(points), tick)
 
 
 def request_of(points: Sequence[bytes]) -> bytes:
@@ -101,19 +103,23 @@ def points_of_setup(data: bytes) -> list[bytes]:
     return points
 
 
-def _in_pieces(work: Callable[[int, int], Sequence[Any]], size: int, tick: Tick) -> list[Any]:
-    """Join what `work(start, stop)` gives for each piece. The library lets go of Python's lock, so threads help.
+def _in_pieces(
+    make: Callable[[], Any], work: Callable[[Any, int, int], Sequence[Any]], size: int, tick: Tick
+) -> list[Any]:
+    """Join what `work(tool, start, stop)` gives for each piece. The library lets go of Python's lock, so threads help.
 
-    Objects of the library must not be shared by threads: every piece makes its own from the key. Pieces are short, so
+    Its objects must not be shared by threads, and take 2 ms to make: every thread makes its own. Pieces are short, so
     that no core waits long for the last one and an interruption ends the work soon.
     """
-    step = min(max(SMALLEST_PIECE, -(-size // 64)), LARGEST_PIECE)
-    pieces = [(start, min(start + step, size)) for start in range(0, size, step)]
+    pieces = [(start, min(start + PIECE, size)) for start in range(0, size, PIECE)]
     joined: list[Any] = []
+    own = threading.local()
 
     def run(piece: tuple[int, int]) -> Sequence[Any]:
+        if not hasattr(own, "tool"):
+            own.tool = make()
         with _readable():
-            return work(*piece)
+            return work(own.tool, *piece)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         try:
