@@ -1,4 +1,4 @@
-"""Both sides of an alignment as versions before 0.3 played them: two intersections, each with keys of its own.
+"""Both sides of an alignment as earlier versions played them: two intersections, each with keys of its own.
 
 Written with the library's own calls in the order of docs/alignment.md, to be set against the aligners of today.
 """
