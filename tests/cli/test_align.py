@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as arrow_parquet
@@ -184,3 +185,37 @@ def test_neither_privee_nor_the_command_loads_the_psi_library_or_arrow():
     code = "import sys, privee, privee.cli.align; print({'private_set_intersection', 'pyarrow'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
     assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--engine", "rr22"), "no engine is called 'rr22'; there are openmined, spu"),
+        (("--engine", "spu"), "the engine spu needs a Python of its own, which PRIVEE_SPU_PYTHON names"),
+        (("--engine", "spu", "--link", "bank=10.0.0.1:7001"), "a link needs TLS on both sides"),
+        (("--link", "bank=10.0.0.1:7001"), "a link is for the engine spu"),
+    ],
+)
+def test_engines_that_cannot_be_used_are_one_line(files, monkeypatch, more, words):
+    monkeypatch.delenv("PRIVEE_SPU_PYTHON", raising=False)
+    result = run(*arguments(files, *more))
+    assert isinstance(result.exception, privee.PriveeError)
+    assert words in str(result.exception)
+    assert "\n" not in str(result.exception)
+    assert not (files / "out").exists()
+
+
+def test_the_second_engine_writes_the_same_files(files, monkeypatch, tmp_path):
+    """With a Python whose spu is the stand-in of the tests."""
+    stand_in = Path(__file__).parents[1] / "_support" / "stand_in_worker.py"
+    monkeypatch.setattr("privee.data.alignment.spu.pipe.spu_command", lambda: [sys.executable, str(stand_in)])
+    monkeypatch.setattr("privee.data.alignment.spu.one_machine.spu_command", lambda: [])
+    assert run(*arguments(files)).exit_code == 0
+    expected = {path.name: path.read_bytes() for path in (files / "out").iterdir()}
+    result = run(*arguments(files, "--engine", "spu", "--force", "--json"))
+    assert result.exit_code == 0, result.output
+    assert {path.name: path.read_bytes() for path in (files / "out").iterdir()} == expected
+    told = json.loads(result.stdout)
+    assert told["common"] == 2
+    assert set(told["parties"]["bank"]) == {"records", "out"}  # traffic is not counted
+    assert "sent" not in run(*arguments(files, "--engine", "spu", "--force")).stdout

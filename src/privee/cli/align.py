@@ -23,21 +23,32 @@ def align_command(
     folder: Annotated[Path, typer.Option("--out", "-o", help="Folder for the aligned files, one per party.")],
     delimiter: Annotated[str, typer.Option(help="CSV delimiter, if it is not found.")] = "",
     force: Annotated[bool, typer.Option("--force", "-f", help="Replace files that exist.")] = False,
+    engine: Annotated[
+        str, typer.Option(help="openmined, or spu: for millions; needs the Python that PRIVEE_SPU_PYTHON names.")
+    ] = "openmined",
+    link: Annotated[
+        list[str] | None, typer.Option(help="NAME=HOST:PORT of both parties (spu): --party is ours alone.")
+    ] = None,
+    certificate: Annotated[Path | None, typer.Option(help="Own certificate for the link (PEM).")] = None,
+    key: Annotated[Path | None, typer.Option(help="Its private key.")] = None,
+    other_certificate: Annotated[Path | None, typer.Option(help="The other party's own certificate.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Summary as JSON.")] = False,
 ) -> None:
     """Find the records that all parties hold, without showing ids, and put them in the same order.
 
     Each party gets a file of its own rows: those common to all, in common order, all columns as they were. Ids are
     compared as text, exactly. With all files on one machine this is for trying out; across organisations the same
-    messages travel over the network.
+    messages travel over the network, or two parties meet over a link of spu.
 
     Example: `privee align -p bank=bank.csv -p shop=shop.parquet --active bank --id customer_id --out aligned`
     """
     try:
         from privee.data.alignment import align_files
+        from privee.data.alignment.engines import chosen_engine
     except ModuleNotFoundError as error:
         raise missing("alignment", error.name, "alignment") from None
     files = named_files(party)
+    chosen = chosen_engine(engine, link or (), certificate, key, other_certificate)
     with progress_bar("aligning") as progress:
         summary = align_files(
             files,
@@ -47,11 +58,12 @@ def align_command(
             delimiter=delimiter,
             force=force,
             progress=progress,
+            engine=chosen,
         )
     if as_json:
         print_json(summary.as_dict())
         return
     out.print(f"{summary.common:,} common records, {summary.seconds:.1f} s", markup=False)
     for name, target in summary.out.items():
-        sent = summary.messages[name].bytes_sent
-        out.print(f"{name}: {summary.records[name]:,} records, sent {sent:,} bytes, {target}", markup=False)
+        sent = f", sent {summary.messages[name].bytes_sent:,} bytes" if name in summary.messages else ""
+        out.print(f"{name}: {summary.records[name]:,} records{sent}, {target}", markup=False)

@@ -8,7 +8,7 @@ from private_set_intersection import python as psi
 import privee
 from privee.data.alignment import ActiveAligner, PassiveAligner, align
 from privee.data.alignment.alignment_messages import AlignmentSession, Kind, pack, unpack
-from privee.data.alignment.psi import PsiClient
+from privee.data.alignment.meeting import Meeting
 from tests._support.alignment import BANK, CLUB, SENDERS, SHOP, exchange, kind_of
 
 
@@ -84,6 +84,13 @@ def swap_ends(data, kind):
     return message.SerializeToString()
 
 
+def moved_on(data, kind):
+    """Every element one place further: two of them may be alike, all of them are not."""
+    message = kind.FromString(data)
+    first, *rest = message.encrypted_elements
+    return kind(encrypted_elements=[*rest, first]).SerializeToString()
+
+
 def spoil_point(data, kind):
     message = kind.FromString(data)
     elements = message.raw.encrypted_elements if kind is psi.ServerSetup else message.encrypted_elements
@@ -114,9 +121,9 @@ FORGERIES = {
         Kind.AGREEMENT,
         0,
         lambda data: spoil_point(data, psi.ServerSetup),
-        "were found|sorted",
+        "does not hold blinded ids|sorted",
     ),
-    "agreement: response": (Kind.AGREEMENT, 1, lambda data: swap_ends(data, psi.Response), "were found|same records"),
+    "agreement: response": (Kind.AGREEMENT, 1, lambda data: moved_on(data, psi.Response), "were found|same records"),
     "agreement: tag": (Kind.AGREEMENT, 2, lambda data: bytes(32), SAME),
     "check: tag": (Kind.CHECK, 0, lambda data: bytes(32), SAME),
 }
@@ -147,15 +154,16 @@ def test_replayed_messages_are_refused():
 @pytest.mark.parametrize("who", ["active", "passive"])
 def test_a_wrong_intersection_is_noticed(monkeypatch, who):
     """What a false positive of a lossy set would do: the same number of records, one of them wrong."""
-    real = PsiClient.intersection
+    whose, ids, method = {"active": (Meeting, BANK, "_matched"), "passive": (PassiveAligner, SHOP, "_found")}[who]
+    real = getattr(whose, method)
 
-    def wrong(self, setup, response):
-        rows = real(self, setup, response)
-        mine = self._ids == (BANK if who == "active" else SHOP)
-        other = next(row for row in range(len(self._ids)) if row not in rows)
-        return [other, *rows[1:]] if mine else rows
+    def wrong(self, theirs, answers):
+        rows = real(self, theirs, answers)
+        first, other = next(iter(rows)), next(row for row in range(len(ids)) if row not in rows)
+        swapped = [other if row == first else row for row in rows]
+        return dict(zip(swapped, rows.values(), strict=True)) if who == "active" else swapped
 
-    monkeypatch.setattr(PsiClient, "intersection", wrong)
+    monkeypatch.setattr(whose, method, wrong)
     with pytest.raises(privee.PriveeError, match=r"were found|did not end with the same records"):
         align({"bank": BANK, "shop": SHOP}, active="bank")
 

@@ -6,7 +6,19 @@ from collections.abc import Sequence
 
 from privee.data.alignment.alignment_messages import AlignmentSession, Kind, pack, same_tag, unpack
 from privee.data.alignment.ids import Rows, checked_ids, in_common_order
-from privee.data.alignment.psi import PsiClient, PsiServer, Tick, size_of_setup
+from privee.data.alignment.meeting import Meeting, OwnPoints, sorted_by_bytes
+from privee.data.alignment.psi import (
+    Tick,
+    blinded,
+    blinded_more,
+    new_key,
+    points_of_request,
+    points_of_response,
+    points_of_setup,
+    request_of,
+    response_of,
+    setup_of,
+)
 from privee.errors import PriveeError
 
 ALIKE = "are the id columns the right ones, and written alike? 007 and 7 are two"
@@ -24,7 +36,8 @@ class ActiveAligner:
         self, ids: Sequence[str], *, passive: Sequence[str], name: str = "active", tick: Tick = lambda ids: None
     ) -> None:
         self._ids, self._name, self._tick = checked_ids(ids, name), name, tick
-        self._meetings = {party: _Meeting(party, self._ids, tick) for party in passive}
+        own = OwnPoints(self._ids, tick)
+        self._meetings = {party: Meeting(party, own, tick) for party in passive}
         self._common: list[int] | None = None
         if not self._meetings:
             raise PriveeError("an alignment needs at least one passive party")
@@ -42,8 +55,8 @@ class ActiveAligner:
 
     def agreement(self, passive: str) -> bytes:
         """The second message to a passive party, by which it learns which of its ids all parties have."""
-        meeting, common = self._meeting(passive), self._common_ids()
-        return meeting.agreement(common)
+        meeting, common = self._meeting(passive), self._common_rows()
+        return meeting.agreement(common, [self._ids[row] for row in common])
 
     def receive_check(self, passive: str, message: bytes) -> None:
         """Make sure that this passive party ended with the same records in the same order."""
@@ -56,12 +69,12 @@ class ActiveAligner:
             raise PriveeError(f"not aligned yet: no confirmation from {', '.join(waiting)}")
         return in_common_order(self._ids, self._common or ())
 
-    def _meeting(self, passive: str) -> _Meeting:
+    def _meeting(self, passive: str) -> Meeting:
         if passive not in self._meetings:
             raise PriveeError(f"no passive party is called {passive!r}; there are {', '.join(self._meetings)}")
         return self._meetings[passive]
 
-    def _common_ids(self) -> list[str]:
+    def _common_rows(self) -> list[int]:
         if self._common is None:
             waiting = [party for party, meeting in self._meetings.items() if meeting.found is None]
             if waiting:
@@ -71,52 +84,7 @@ class ActiveAligner:
                 *most, last = self._name, *self._meetings
                 raise PriveeError(f"parties {', '.join(most)} and {last} have no common ids; {ALIKE}")
             self._common = in_common_order(self._ids, common).tolist()
-        return [self._ids[row] for row in self._common]
-
-
-class _Meeting:
-    """The active party's state towards one passive party."""
-
-    def __init__(self, party: str, ids: list[str], tick: Tick) -> None:
-        self.party, self._tick = party, tick
-        self.found: list[int] | None = None
-        self.confirmed = False
-        self._session, self._client = AlignmentSession(), PsiClient(ids, tick)
-        self._their_request = self._expected_tag = b""
-        self._next = Kind.REQUEST
-
-    def request(self) -> bytes:
-        self._step(Kind.REQUEST, Kind.ANSWER)
-        message = pack(Kind.REQUEST, self._session.public_key, self._client.request())
-        self._session.record(message)
-        return message
-
-    def receive_answer(self, message: bytes) -> None:
-        self._step(Kind.ANSWER, Kind.AGREEMENT)
-        public_key, setup, response, self._their_request = unpack(Kind.ANSWER, message, self.party)
-        self._session.meet(public_key, self.party)
-        self._session.record(message)
-        self.found = self._client.intersection(setup, response)
-
-    def agreement(self, common: list[str]) -> bytes:
-        self._step(Kind.AGREEMENT, Kind.CHECK)
-        server = PsiServer(common, self._tick)
-        setup, response = server.setup(), server.response(self._their_request)
-        self._session.record(setup, response)
-        self._expected_tag = self._session.tag(b"passive", common)
-        return pack(Kind.AGREEMENT, setup, response, self._session.tag(b"active", common))
-
-    def receive_check(self, message: bytes) -> None:
-        self._step(Kind.CHECK, Kind.CHECK)
-        (tag,) = unpack(Kind.CHECK, message, self.party)
-        if not same_tag(tag, self._expected_tag):
-            raise PriveeError(f"party {self.party} did not end with the same records; start the alignment again")
-        self.confirmed = True
-
-    def _step(self, now: Kind, then: Kind) -> None:
-        if self._next is not now or self.confirmed:
-            raise PriveeError(f"party {self.party}: {now.name.lower()} is out of turn; an aligner serves one alignment")
-        self._next = then
+        return self._common
 
 
 class PassiveAligner:
@@ -130,17 +98,26 @@ class PassiveAligner:
         self, ids: Sequence[str], *, name: str = "passive", active: str = "active", tick: Tick = lambda ids: None
     ) -> None:
         self._ids, self._active, self._tick = checked_ids(ids, name), active, tick
-        self._session, self._client = AlignmentSession(), PsiClient(self._ids, tick)
+        self._session, self._key = AlignmentSession(), new_key()
+        self._order: list[int] = []
+        self._asked: list[bytes] = []
+        self._answered: list[bytes] = []
         self._rows: Rows | None = None
         self._next: Kind | None = Kind.REQUEST
 
     def answer(self, message: bytes) -> bytes:
-        """Let the active party find its common ids, and ask, with the own ids blinded, what is common to all."""
+        """Let the active party find its common ids, and ask, with the own ids blinded, what is common to all.
+
+        What is asked is the list that was just given, point by point: whoever gets both learns nothing from the second.
+        """
         self._step(Kind.REQUEST, Kind.AGREEMENT)
         public_key, request = unpack(Kind.REQUEST, message, self._active)
         self._session.meet(public_key, self._active)
-        server = PsiServer(self._ids, self._tick)
-        parts = server.setup(), server.response(request), self._client.request()
+        self._asked = points_of_request(request)
+        own = blinded(self._ids, self._key, self._tick)
+        self._order, points = sorted_by_bytes(own)
+        self._answered = blinded_more(self._asked, self._key, self._tick)
+        parts = setup_of(points), response_of(self._answered), request_of(points)
         reply = pack(Kind.ANSWER, self._session.public_key, *parts)
         self._session.record(message)
         self._session.record(reply)
@@ -150,8 +127,9 @@ class PassiveAligner:
         """Learn the common records, and prove to the active party that they are the same ones in the same order."""
         self._step(Kind.AGREEMENT, None)
         setup, response, tag = unpack(Kind.AGREEMENT, message, self._active)
-        rows = in_common_order(self._ids, self._client.intersection(setup, response))
-        announced = size_of_setup(setup)
+        common_points, answers = points_of_setup(setup), points_of_response(response, len(self._ids))
+        rows = in_common_order(self._ids, self._found(common_points, answers))
+        announced = len(common_points)
         if len(rows) != announced:
             raise PriveeError(f"party {self._active} announced {announced:,} common records, {len(rows):,} were found")
         self._session.record(setup, response)
@@ -166,6 +144,14 @@ class PassiveAligner:
         if self._rows is None:
             raise PriveeError("not aligned yet: the active party's second message has not come")
         return self._rows.copy()
+
+    def _found(self, common: list[bytes], answers: list[bytes]) -> list[int]:
+        """Own rows whose point, blinded by both, is that of a common id, blinded by both."""
+        wanted = set(common)
+        both = {more for point, more in zip(self._asked, self._answered, strict=True) if point in wanted}
+        if len(both) < len(wanted):  # an earlier version blinds what is common with another key
+            both = set(blinded_more(common, self._key, self._tick))
+        return [row for row, point in zip(self._order, answers, strict=True) if point in both]
 
     def _step(self, now: Kind, then: Kind | None) -> None:
         if self._next is not now:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from privee.atomic import whole_file
 from privee.data.alignment.csv_rows import MARK, CsvTable
+from privee.data.alignment.engines import Engine
 from privee.data.alignment.ids import Rows
 from privee.data.alignment.in_process import Alignment, Traffic, align
 from privee.data.files.delimiters import SAMPLE, find_delimiter
@@ -31,7 +32,7 @@ class Table(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class FileAlignment:
-    """What was done: sizes, files and traffic, and nothing about any single record."""
+    """What was done: sizes, files and traffic (where the engine counts it), and nothing about any single record."""
 
     active: str
     common: int
@@ -43,10 +44,13 @@ class FileAlignment:
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         parties = {
-            name: {"records": self.records[name], "out": str(self.out[name])} | dataclasses.asdict(self.messages[name])
+            name: {"records": self.records[name], "out": str(self.out[name])} | self._traffic(name)
             for name in self.records
         }
         return {"active": self.active, "common": self.common, "seconds": self.seconds, "parties": parties}
+
+    def _traffic(self, party: str) -> dict[str, int]:
+        return dataclasses.asdict(self.messages[party]) if party in self.messages else {}
 
 
 def align_files(
@@ -58,6 +62,7 @@ def align_files(
     delimiter: str = "",
     force: bool = False,
     progress: Progress | None = None,
+    engine: Engine = align,
 ) -> FileAlignment:
     """Write, for each party, `out/<party>` with the suffix of its file; each file appears whole or not at all.
 
@@ -69,11 +74,12 @@ def align_files(
         delimiter: of CSV files; found if it is not given.
         force: replace existing results.
         progress: called with (done, size), counted in ids worked on.
+        engine: finds the common records, see `engines`.
     """
     started = time.perf_counter()
     targets = {name: _target(name, path, out, force) for name, path in files.items()}
     tables = {name: _open(path, _column(name, id_columns), delimiter) for name, path in files.items()}
-    found = align({name: table.ids for name, table in tables.items()}, active=active, progress=progress)
+    found = engine({name: table.ids for name, table in tables.items()}, active=active, progress=progress)
     _write(tables, found, targets, force)
     records = {name: len(table.ids) for name, table in tables.items()}
     return FileAlignment(active, found.size, records, targets, found.messages, time.perf_counter() - started)

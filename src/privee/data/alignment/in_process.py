@@ -48,7 +48,7 @@ def align(
         >>> found.size, found.rows["bank"].tolist(), found.rows["shop"].tolist()
         (2, [2, 0], [0, 2])
     """
-    passive = _passive_parties(parties, active)
+    passive = passive_parties(parties, active)
     counter = _Counter(parties, active, progress)
     leader = ActiveAligner(parties[active], passive=passive, name=active, tick=counter.add)
     others = {name: PassiveAligner(parties[name], name=name, active=active, tick=counter.add) for name in passive}
@@ -64,7 +64,8 @@ def align(
     return Alignment(rows, len(rows[active]), post.traffic)
 
 
-def _passive_parties(parties: Mapping[str, Sequence[str]], active: str) -> list[str]:
+def passive_parties(parties: Mapping[str, Sequence[str]], active: str) -> list[str]:
+    """All but the active one, which must be there."""
     if len(parties) < 2:
         raise PriveeError(f"an alignment needs at least two parties, got {len(parties)}")
     if active not in parties:
@@ -90,11 +91,11 @@ class _Post:
 
 
 class _Counter:
-    """Counts ids worked on: per pair three passes over the active party's, four over the other's, one over common."""
+    """Counts ids worked on: per pair two passes over the active party's, one over the other's, one over the shorter."""
 
     def __init__(self, parties: Mapping[str, Sequence[str]], active: str, progress: Progress | None) -> None:
         own, passive = len(parties[active]), [len(ids) for name, ids in parties.items() if name != active]
-        self._size = sum(3 * own + 4 * other + min(own, other) for other in passive)
+        self._size = sum(2 * own + other + min(own, other) for other in passive)
         self._done, self._progress = 0, progress
 
     def add(self, ids: int) -> None:

@@ -1,8 +1,9 @@
-"""Private set intersection (OpenMined PSI: elliptic-curve Diffie-Hellman on P-256), with bytes in and bytes out.
+"""Blinded ids (OpenMined PSI: elliptic-curve Diffie-Hellman on P-256), with text and bytes in and bytes out.
 
-The client learns which of its own ids the server has; the server learns how many ids the client has. The server's set
-travels as RAW, the full list of blinded ids: Bloom filters and Golomb-coded sets are smaller but report ids that are
-not there, and one such id would shift every record after it. Work is cut into pieces, one per core at a time.
+A blinded id is a point of the curve, hashed from the id and raised to a secret key. Blinded by both sides it is the
+same whoever came first, and so it can be compared. Sets travel as RAW, the full list: Bloom filters and Golomb-coded
+sets are smaller but report ids that are not there, and one such id would shift every record after it. Work is cut into
+pieces, one per core at a time.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped, unused-ignore]
@@ -20,90 +23,103 @@ from private_set_intersection import python as psi  # type: ignore[import-untype
 from privee.errors import PriveeError
 
 SAME_VERSION = "; check that all parties run the same version of privee"
-SMALLEST_PIECE, MOST_PIECES = 500, 64
+PIECE = 250
+ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551  # how many points P-256 has
 
 Tick = Callable[[int], None]
 """Called with the number of ids that have just been worked on."""
 
 
-class PsiClient:
-    """The side that learns. The key is fresh and serves one intersection only."""
-
-    def __init__(self, ids: Sequence[str], tick: Tick) -> None:
-        self._ids, self._tick = list(ids), tick
-        self._key = psi.client.CreateWithNewKey(True).GetPrivateKeyBytes()
-
-    def request(self) -> bytes:
-        """This side's ids, blinded."""
-        pieces = _in_pieces(
-            lambda start, stop: self._worker().CreateRequest(self._ids[start:stop]).encrypted_elements,
-            len(self._ids),
-            self._tick,
-        )
-        return _serialized(psi.Request(reveal_intersection=True), pieces)
-
-    def intersection(self, setup: bytes, response: bytes) -> list[int]:
-        """Positions of the ids that the other side has too."""
-        held, answers = _parsed_setup(setup), _parsed(psi.Response, response)
-        if len(answers) != len(self._ids):
-            raise PriveeError(f"the answer is about another number of ids than were asked about{SAME_VERSION}")
-
-        def find(start: int, stop: int) -> list[int]:
-            piece = psi.Response(encrypted_elements=answers[start:stop])
-            return [start + found for found in self._worker().GetIntersection(held, piece)]
-
-        return sorted(_in_pieces(find, len(answers), self._tick))
-
-    def _worker(self) -> Any:
-        return psi.client.CreateFromKey(self._key, True)  # objects of the library must not be shared by threads
+def new_key() -> bytes:
+    """A fresh secret key; it serves one meeting of two parties only."""
+    return bytes(psi.client.CreateWithNewKey(True).GetPrivateKeyBytes())
 
 
-class PsiServer:
-    """The side that answers. The key is fresh and serves one intersection only."""
-
-    def __init__(self, ids: Sequence[str], tick: Tick) -> None:
-        self._ids, self._tick = list(ids), tick
-        self._key = psi.server.CreateWithNewKey(True).GetPrivateKeyBytes()
-
-    def setup(self) -> bytes:
-        """This side's ids, blinded and sorted, so that their order says nothing about rows."""
-
-        def blind(start: int, stop: int) -> Any:
-            message = self._worker().CreateSetupMessage(0.0, 1, self._ids[start:stop], psi.DataStructure.RAW)
-            return message.raw.encrypted_elements
-
-        message = psi.ServerSetup()
-        message.raw.encrypted_elements.extend(sorted(_in_pieces(blind, len(self._ids), self._tick)))
-        return bytes(message.SerializeToString())
-
-    def response(self, request: bytes) -> bytes:
-        """The other side's blinded ids, blinded once more."""
-        asked = _parsed(psi.Request, request)
-
-        def blind(start: int, stop: int) -> Any:
-            piece = psi.Request(reveal_intersection=True, encrypted_elements=asked[start:stop])
-            return self._worker().ProcessRequest(piece).encrypted_elements
-
-        return _serialized(psi.Response(), _in_pieces(blind, len(asked), self._tick))
-
-    def _worker(self) -> Any:
-        return psi.server.CreateFromKey(self._key, True)
+def undoing(key: bytes) -> bytes:
+    """The key that takes this one's blinding off."""
+    return pow(int.from_bytes(key), -1, ORDER).to_bytes(32)
 
 
-def size_of_setup(setup: bytes) -> int:
-    """How many ids a setup message holds."""
-    return len(_parsed_setup(setup).raw.encrypted_elements)
+def product(one: bytes, other: bytes) -> bytes:
+    """The key that blinds as both do, one after the other; if one of them is fresh, it is."""
+    return (int.from_bytes(one) * int.from_bytes(other) % ORDER).to_bytes(32)
 
 
-def _in_pieces(work: Callable[[int, int], Sequence[Any]], size: int, tick: Tick) -> list[Any]:
-    """Join what `work(start, stop)` gives for each piece. The library lets go of Python's lock, so threads help."""
-    step = max(SMALLEST_PIECE, -(-size // MOST_PIECES))
-    pieces = [(start, min(start + step, size)) for start in range(0, size, step)]
+def blinded(ids: Sequence[str], key: bytes, tick: Tick) -> list[bytes]:
+    """The ids, blinded, in their order."""
+
+    def blind(client: Any, start: int, stop: int) -> Any:
+        return client.CreateRequest(ids[start:stop]).encrypted_elements
+
+    return _in_pieces(partial(psi.client.CreateFromKey, key, True), blind, len(ids), tick)
+
+
+def blinded_more(points: Sequence[bytes], key: bytes, tick: Tick) -> list[bytes]:
+    """Blinded ids, blinded once more (with the key of `undoing`: once less), in their order."""
+
+    def blind(server: Any, start: int, stop: int) -> Any:
+        piece = psi.Request(reveal_intersection=True, encrypted_elements=points[start:stop])
+        return server.ProcessRequest(piece).encrypted_elements
+
+    return _in_pieces(partial(psi.server.CreateFromKey, key, True), blind, len(points), tick)
+
+
+def request_of(points: Sequence[bytes]) -> bytes:
+    """Blinded ids as the library's request."""
+    return bytes(psi.Request(reveal_intersection=True, encrypted_elements=points).SerializeToString())
+
+
+def response_of(points: Sequence[bytes]) -> bytes:
+    """Blinded ids as the library's response."""
+    return bytes(psi.Response(encrypted_elements=points).SerializeToString())
+
+
+def setup_of(points: Sequence[bytes]) -> bytes:
+    """Blinded ids as the library's setup message; they must be sorted, so that their order says nothing about rows."""
+    message = psi.ServerSetup()
+    message.raw.encrypted_elements.extend(points)
+    return bytes(message.SerializeToString())
+
+
+def points_of_request(data: bytes) -> list[bytes]:
+    """The blinded ids of a request."""
+    return _parsed(psi.Request, data)
+
+
+def points_of_response(data: bytes, asked: int) -> list[bytes]:
+    """The blinded ids of a response; there must be as many as were asked about."""
+    points = _parsed(psi.Response, data)
+    if len(points) != asked:
+        raise PriveeError(f"the answer is about another number of ids than were asked about{SAME_VERSION}")
+    return points
+
+
+def points_of_setup(data: bytes) -> list[bytes]:
+    """The blinded ids of a setup message in the one form that gives exact answers: RAW, sorted, nothing twice."""
+    with _readable():
+        points = list(psi.ServerSetup.FromString(data).raw.encrypted_elements)
+    if not points or any(a >= b for a, b in itertools.pairwise(points)):
+        raise PriveeError(f"a message does not hold a sorted list of blinded ids{SAME_VERSION}")
+    return points
+
+
+def _in_pieces(
+    make: Callable[[], Any], work: Callable[[Any, int, int], Sequence[Any]], size: int, tick: Tick
+) -> list[Any]:
+    """Join what `work(tool, start, stop)` gives for each piece. The library lets go of Python's lock, so threads help.
+
+    Its objects must not be shared by threads, and take 2 ms to make: every thread makes its own. Pieces are short, so
+    that no core waits long for the last one and an interruption ends the work soon.
+    """
+    pieces = [(start, min(start + PIECE, size)) for start in range(0, size, PIECE)]
     joined: list[Any] = []
+    own = threading.local()
 
     def run(piece: tuple[int, int]) -> Sequence[Any]:
+        if not hasattr(own, "tool"):
+            own.tool = make()
         with _readable():
-            return work(*piece)
+            return work(own.tool, *piece)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         try:
@@ -116,27 +132,12 @@ def _in_pieces(work: Callable[[int, int], Sequence[Any]], size: int, tick: Tick)
     return joined
 
 
-def _serialized(message: Any, elements: Sequence[bytes]) -> bytes:
-    message.encrypted_elements.extend(elements)
-    return bytes(message.SerializeToString())
-
-
 def _parsed(kind: Any, data: bytes) -> list[bytes]:
     with _readable():
-        elements = list(kind.FromString(data).encrypted_elements)
-    if not elements:
+        points = list(kind.FromString(data).encrypted_elements)
+    if not points:
         raise PriveeError(f"a message holds no ids{SAME_VERSION}")
-    return elements
-
-
-def _parsed_setup(data: bytes) -> Any:
-    """A setup message in the one form that gives exact answers: RAW, sorted, nothing twice."""
-    with _readable():
-        setup = psi.ServerSetup.FromString(data)
-    elements = list(setup.raw.encrypted_elements)
-    if not elements or any(a >= b for a, b in itertools.pairwise(elements)):
-        raise PriveeError(f"a message does not hold a sorted list of blinded ids{SAME_VERSION}")
-    return setup
+    return points
 
 
 @contextlib.contextmanager
