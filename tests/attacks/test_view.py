@@ -79,7 +79,8 @@ def test_guesses_need_no_release(case):
 
 
 @pytest.mark.parametrize(("spec", "adaptive", "different"), [
-    ("none", True, 1), ("rounding:digits=1", True, 1), ("ordered-dp:epsilon=4", True, 3), ("ordered-dp:epsilon=4", False, 1),
+    ("none", True, 1), ("rounding:digits=1", True, 1), ("ordered-dp:epsilon=4", True, 3),
+    ("ordered-dp:epsilon=4", False, 1),
 ])  # fmt: skip
 def test_only_what_is_drawn_is_simulated_more_than_once(case, spec, adaptive, different):
     view = case.view(spec, adaptive=adaptive)

@@ -91,7 +91,7 @@ class Worker:
         try:
             psi.psi_execute(
                 asked, self._link
-            )  # its progress hook is not used: waiting for Python's lock, it never ends
+            )  # its progress hook is not used: with it, a million ids did not come to an end
             return _places(found) if words["receiver"] == self._rank else b""
         finally:
             for path in self._folder.glob("*.csv*"):
