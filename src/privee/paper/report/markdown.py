@@ -9,6 +9,7 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from privee.atomic import whole_file
 from privee.errors import PriveeError
@@ -134,5 +135,17 @@ def _made_by(outcome: Outcome, link: str) -> str:
     made = f"privee {about['privee']}, {about['date']}, {machine['cores']} cores, {machine['system']}"
     return (
         f"Figures: {outcome.band}. Made by `{about['command']}` ({made}; {about['seconds']:,g} s beside what earlier "
-        f"calls had kept). Settings: {shown}."
+        f"calls had kept).{_kept_from_before(about['settings'])} Settings: {shown}."
+    )
+
+
+def _kept_from_before(settings: Mapping[str, Any]) -> str:
+    """Rows that were measured in another sitting, and with which command."""
+    sittings: dict[tuple[str, str], dict[str, None]] = {}
+    for entry in settings.get("entries", ()):
+        if "measured" in entry:
+            made = entry["measured"]
+            sittings.setdefault((made["date"], made["command"]), {})[entry["model"]["dataset"]] = None
+    return "".join(
+        f" Rows of {' and '.join(names)} are older: `{command}`, {date}." for (date, command), names in sittings.items()
     )
