@@ -31,7 +31,7 @@ class Recipe:
         known: percent of the columns that the active party holds.
         double: the loss takes softmax of softmax.
         rows: at most so many training rows; 0 for all.
-        half: products in 16 bits while it is trained (bfloat16; the paper has FP16 on CIFAR).
+        half: products of 16 bits (bfloat16) while it is trained, to save time.
     """
 
     dataset: str

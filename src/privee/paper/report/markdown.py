@@ -16,8 +16,10 @@ from privee.errors import PriveeError
 from privee.paper.base import Result, known_results, load_outcome, save_outcome
 from privee.paper.measure.agreement import CLOSE
 from privee.paper.outcomes import Outcome, sentence, verdict
+from privee.paper.released.attribution import met_by_chance, without
 from privee.paper.released.kept_rows import attributed
-from privee.paper.released.page_tables import met_by_parts, met_in_tables
+from privee.paper.released.page_tables import met_by_parts, met_in_tables, out_of_reach
+from privee.paper.released.parts import CONJECTURES
 from privee.paper.released.scenes import figures
 from privee.paper.report.contradictions import notes
 from privee.paper.report.differences import differs
@@ -77,10 +79,10 @@ def _introduction(outcomes: Mapping[str, Outcome]) -> str:
     return (
         f"Of {len(known_results())} results, {len(outcomes)} were measured here ({' and '.join(sizes)} size). "
         f"Agreeing with what is printed: {verdicts.count(True)}; not agreeing: {verdicts.count(False)}; nothing "
-        f"printed to compare with: {verdicts.count(None)}. {_figures_met(outcomes)}`quick` uses small data in place of "
-        "the paper's; `full` takes the paper's data and settings but for what each result says under *Differs from the "
-        "paper*. Every line of a table links to the JSON file it comes from; row 3 is `rows[3]`, counted from zero. "
-        "± and brackets are the band named with each result."
+        f"printed to compare with: {verdicts.count(None)}.{_figures_met(outcomes)}\n\n"
+        "`quick` uses small data in place of the paper's; `full` takes the paper's data and settings but for what each "
+        "result says under *Differs from the paper*. Every line of a table links to the JSON file it comes from; row 3 "
+        "is `rows[3]`, counted from zero. ± and brackets are the band named with each result."
     )
 
 
@@ -91,12 +93,16 @@ def _figures_met(outcomes: Mapping[str, Outcome]) -> str:
         return ""
     every, tables = figures(), met_in_tables(outcomes)
     parts = met_by_parts(held.rows)
+    left = set(every) - parts - tables
+    chance = met_by_chance([without(one, CONJECTURES) for one in attributed(held.rows)])
     untried = sum(not one.tried and one.figure not in tables for one in attributed(held.rows))
     return (
-        f"Of {len(every)} printed figures of attacks, {len(tables)} lie within {CLOSE:.0%} of the tables of this page, "
-        f"{len(parts)} within {CLOSE:.0%} of the [released code re-enacted](#as-released) with some of its parts on, "
-        f"{len(parts | tables)} within one or the other; {len(every) - len(parts | tables)} are not met"
-        f"{f', of which {untried} were not tried with parts' if untried else ''}. "
+        f"\n\n**Attacks: {len(parts | tables)} of {len(every)} printed figures are met within {CLOSE:.0%}**, "
+        f"{len(tables)} of them in the tables of this page, {len(parts)} by the "
+        f"[released code re-enacted](#as-released) with some of its parts on (shuffled among rows of their kind, "
+        f"{chance:.0f} of the printed figures would be met by parts). {len(left)} are not met, of which "
+        f"{len(left & out_of_reach())} are larger than any residual can be"
+        f"{f' and {untried} were not tried with parts' if untried else ''}."
     )
 
 

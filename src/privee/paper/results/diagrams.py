@@ -37,9 +37,7 @@ class Diagrams(Result):
         return {
             "defense": PRIVEE_U,
             "observed": "one batch of a two-party logistic model",
-            "differs": [
-                "messages counted in a small logistic model of two parties, where the paper draws a scheme"
-            ],
+            "differs": ["messages counted in a small logistic model of two parties, where the paper draws a scheme"],
         }
 
     def rows(self, bench: Bench) -> list[Row]:
