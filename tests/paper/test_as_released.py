@@ -17,7 +17,7 @@ from privee.errors import SettingError
 from privee.paper import Bench, Value, find_result, measure_result
 from privee.paper.base import check_parts
 from privee.paper.printed import printed_tables
-from privee.paper.released import networks, reenact
+from privee.paper.released import networks, recipes, reenact, scenes
 from privee.paper.released.attribution import attribute, best_single, count_met, met_by_chance, near, single
 from privee.paper.released.inversion import Steps, losses, starting
 from privee.paper.released.networks import Joint, Recipe, accuracy, trained
@@ -286,6 +286,22 @@ def test_a_scene_is_played_once_and_then_read(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(networks, "_fit", lambda *_: pytest.fail("trained again"))
     monkeypatch.setattr(reenact, "losses", lambda *_: pytest.fail("attacked again"))
     assert reenact.play(DIGITS, seed=0, folder=tmp_path, data_dir=None, tell=quiet) == first
+
+
+def test_conjectures_are_left_out_where_it_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(scenes.BY_MODEL, ("digits", False, "gia"), ("scrambled", "unfitted"))
+    found = reenact.play(DIGITS, seed=0, folder=tmp_path, data_dir=None, tell=quiet, conjectures=False)
+    assert set(found["accuracy"]) == {"as published", "scrambled"}
+    every = reenact.play(DIGITS, seed=0, folder=tmp_path, data_dir=None, tell=quiet)
+    assert set(every["accuracy"]) == {"as published", "scrambled", "unfitted", "scrambled + unfitted"}
+
+
+def test_several_models_give_a_mean_with_its_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(recipes.MODELS, "digits gia", 3)
+    monkeypatch.setitem(recipes.TRAINING, "digits", {"epochs": 2, "learning_rate": 3e-3, "batch_size": 64})
+    outcome = measure_result(find_result("as-released"), Bench("quick", tmp_path))
+    counts = {row.where["attack"]: {value.count for value in row.measured.values()} for row in outcome.rows}
+    assert counts == {"grna": {1}, "gia": {3}}
 
 
 def test_parts_can_be_switched_on_alone(tmp_path: Path):
