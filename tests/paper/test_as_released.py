@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import json
 from pathlib import Path
@@ -145,19 +144,6 @@ def test_ope_hands_out_the_ranking_of_logits_too():
 
 
 # ---------------------------------------------------------------------------------------------- models and attacks
-
-
-def test_products_of_sixteen_bits_make_another_model_and_older_ones_keep_their_names(tmp_path):
-    plain = Recipe(dataset="digits", epochs=2, learning_rate=3e-3)
-    half = dataclasses.replace(plain, half=True)
-    assert plain.key == "digits-fe3f962d64b3"
-    assert half.key != plain.key
-    columns = plain.columns(None)
-    one, other = (trained(recipe, columns, tmp_path, lambda *_: None) for recipe in (plain, half))
-    assert all(value.dtype == torch.float32 for value in other.state_dict().values())
-    rows = columns.test[:50]
-    assert not torch.equal(one(rows), other(rows))
-    torch.testing.assert_close(one(rows), other(rows), atol=0.2, rtol=0.2)
 
 
 @pytest.fixture(scope="module")

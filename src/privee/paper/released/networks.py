@@ -31,7 +31,6 @@ class Recipe:
         known: percent of the columns that the active party holds.
         double: the loss takes softmax of softmax.
         rows: at most so many training rows; 0 for all.
-        half: products of 16 bits (bfloat16) while it is trained, to save time.
     """
 
     dataset: str
@@ -45,15 +44,11 @@ class Recipe:
     unscaled: bool = False
     rows: int = 0
     seed: int = 0
-    half: bool = False
 
     @property
     def key(self) -> str:
         """The same for the same model."""
-        plain = dataclasses.asdict(self)
-        if not self.half:
-            del plain["half"]  # it came later: older models keep their names
-        said = json.dumps(plain, sort_keys=True)
+        said = json.dumps(dataclasses.asdict(self), sort_keys=True)
         return f"{self.dataset}-{hashlib.sha256(said.encode()).hexdigest()[:12]}"
 
     def columns(self, data_dir: Path | None) -> Columns:
@@ -136,9 +131,7 @@ def _fit(joint: Joint, columns: Columns, recipe: Recipe, tell: Callable[[int, in
     for epoch in range(recipe.epochs):
         tell(epoch, recipe.epochs)
         for some in torch.randperm(len(rows)).split(recipe.batch_size):
-            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=recipe.half):
-                logits = joint(rows[some])
-            logits = logits.float()
+            logits = joint(rows[some])
             seen = torch.softmax(logits, dim=1) if recipe.double else logits
             optimizer.zero_grad(set_to_none=True)
             nn.functional.cross_entropy(seen, labels[some]).backward()

@@ -108,8 +108,8 @@ def _how_to_read(found: Sequence[Attributed]) -> str:
         "- *Too large*: of those not met, how many are above the largest residual that the classes and the defense "
         "they name allow (see [above](#printed-figures-that-do-not-fit-together)).\n\n"
         "Choices that were made with figures in view: for more than two parties `softmax-again` is not played, and "
-        "`double-softmax` is, after a look at those of five, with 6 epochs and with the 60 of the settings; CIFAR-10 "
-        "is trained for the 30 epochs of the settings, after a first reading with 4."
+        "`double-softmax` is, after a look at those of five, with 6 epochs and with the 60 of the "
+        "settings."
     )
 
 
