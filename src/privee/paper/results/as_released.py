@@ -23,7 +23,7 @@ DIFFERS = (
     "conjectures there",
     "Drive and CIFAR are trained once with half of the columns each; at 25 and 75 % the attacker holds fewer or more",
     "CIFAR-10: 4 epochs, where the settings say 30, of the first 10,000 images with SGD, momentum 0.9, rate 0.01 and "
-    "weight decay 5e-4 (its value is not known), 32-bit numbers: such a model is less sure of its classes, so that what "
+    "weight decay 5e-4 (its value is not known), 32-bit numbers: such a model is less sure of its classes, and what "
     "PRIVEE adds is smaller than printed; a model of 100 outputs is that of ten with 90 scores of 0",
     "Adult's unscaled columns: categories by their place in the alphabet (how they were coded is not known)",
     "the page's own schedule of PRIVEE-U+ (rho 0.1 to 0.9) where `reversed-schedule` is off, since none is printed",
