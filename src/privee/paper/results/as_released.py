@@ -19,8 +19,7 @@ from privee.paper.report.attribution_tables import attribution_tables
 QUICK_SCENES = (Scene(dataset="digits", attack="grna"), Scene(dataset="digits", attack="gia"))
 DIFFERS = (
     "training rows are attacked, as in the paper, but some of them (`records`); the loss of GRNA is averaged over all",
-    "one trained model per recipe, where the paper has ten runs; ten for GRNA on many parties (`models`), one for "
-    "conjectures there",
+    "one trained model per recipe, where the paper has ten runs",
     "Drive and CIFAR are trained once with half of the columns each; at 25 and 75 % the attacker holds fewer or more",
     "CIFAR-10: 4 epochs, where the settings say 30, of the first 10,000 images with SGD, momentum 0.9, rate 0.01 and "
     "weight decay 5e-4 (its value is not known), 32-bit numbers: such a model is less sure of its classes, and what "

@@ -18,9 +18,12 @@ SIX = frozenset({"six-epochs"})
 NEAR = 1.0
 """Points of accuracy."""
 QUICK_CLIENTS = (2, 4)
-DIFFERS = ("6 epochs, as the released code has it, where the settings say 60",)
-MODELS: dict[Size, int] = {"quick": 2, "full": 10}
-"""Trained models for each number of parties; the paper has ten runs, and six epochs take seconds."""
+MODELS: dict[Size, int] = {"quick": 1, "full": 1}
+"""Trained models for each number of parties."""
+DIFFERS = (
+    "6 epochs, as the released code has it, where the settings say 60",
+    "one trained model, where there are ten runs",
+)
 
 
 @register
