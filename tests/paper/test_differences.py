@@ -32,6 +32,7 @@ from privee.paper.measure.sittings import joined
 from privee.paper.printed import printed_tables
 from privee.paper.report.contradictions import notes
 from privee.paper.report.differences import differs
+from privee.paper.report.sittings_table import sittings
 
 SAID = Account(agrees=None, printed="nothing", measured="nothing")
 
@@ -57,9 +58,9 @@ def test_what_differs_is_read_from_the_settings():
     assert "test rows, where the paper attacks training rows" in words("gia-50")
     assert "trained once" in words("grna-25")
     assert "trained once" not in said
-    assert "drive with 5 parties: 45 epochs, not 450" in words("drive-clients")
+    assert "45 epochs, not 450, on drive with 5, 10, 15, 20 and 25 parties" in words("drive-clients")
     assert "64 records and 3 seeds, where" in words("gia-mnist-clients")
-    assert "256 records and 10 seeds on mnist (grna-paper)" in words("clients-all")
+    assert "256 records and 10 seeds on mnist, drive, adult and digits under grna-paper" in words("clients-all")
     assert "MNIST in vertical strips" not in words("accuracy-change")
     assert "small data" in differs(outcome("grna-50", {}, size="quick"))[0]
 
@@ -116,6 +117,10 @@ def test_a_table_measured_on_some_datasets_keeps_the_rows_of_others_and_says_so(
     entries = again.about["settings"]["entries"]
     by = {entry["model"]["dataset"]: entry.get("measured", {}).get("date") for entry in entries}
     assert (by["mnist"], by["cifar10"], by["adult"]) == ("today", "then", None)
+    lines = [line for line in sittings({"grna-50": found}).splitlines() if line.startswith("| [grna-50]")]
+    assert len(lines) == 2  # measured in two sittings, the later one first
+    assert "| mnist | today | training | 256 x 10 | contiguous |" in lines[0]
+    assert "| then | test | 8 x 3, 256 x 10 | - |" in lines[1]
     alone = joined(result, now, None, ["mnist"])
     assert [entry["model"]["dataset"] for entry in alone.about["settings"]["entries"]] == ["mnist"]
 

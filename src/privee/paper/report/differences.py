@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from privee.paper.measure.sittings import effort_of
-from privee.paper.outcomes import Outcome
+from privee.paper.outcomes import Outcome, listed
 from privee.vfl.training import PAPER
 
 FULL_CIFAR = "the first 20,000 of 50,000 training images"
@@ -45,14 +45,14 @@ def _efforts(entries: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) 
     for entry in entries:
         efforts = of.setdefault(entry["model"]["dataset"], {})
         efforts.setdefault(effort_of(entry, settings), []).append(entry["attack"].split(":")[0])
-    groups: dict[tuple[int, int], dict[str, None]] = {}
+    groups: dict[tuple[tuple[int, int], str], list[str]] = {}
     for dataset, efforts in of.items():
         for effort, attacks in efforts.items():
-            name = dataset if len(efforts) == 1 else f"{dataset} ({', '.join(dict.fromkeys(attacks))})"
-            groups.setdefault(effort, {})[name] = None
+            under = "" if len(efforts) == 1 else f" under {listed(dict.fromkeys(attacks))}"
+            groups.setdefault((effort, under), []).append(dataset)
     return ", ".join(
-        f"{records} records and {seeds} seeds{'' if len(groups) == 1 else f' on {_listed(names)}'}"
-        for (records, seeds), names in groups.items()
+        f"{records} records and {seeds} seeds{'' if len(groups) == 1 else f' on {listed(names)}'}{under}"
+        for ((records, seeds), under), names in groups.items()
     )
 
 
@@ -78,12 +78,20 @@ def _trainings(models: Sequence[Mapping[str, Any]]) -> list[str]:
             found[
                 f"CIFAR: Adam, where the released code has SGD with momentum; {FULL_CIFAR}; 32-bit numbers, not 16"
             ] = None
-        paper = PAPER.get(dataset, {})
-        if model["model"] == paper.get("model") and model["epochs"] != paper["epochs"]:
-            found[f"{dataset} with {model['parties']} parties: {model['epochs']} epochs, not {paper['epochs']}"] = None
         if dataset not in PAPER:
             found[f"{dataset} is not among the paper's datasets"] = None
-    return list(found)
+    return [*_shorter(models), *found]
+
+
+def _shorter(models: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Trainings of other lengths than the paper's, by number of parties."""
+    found: dict[str, dict[str, None]] = {}
+    for model in models:
+        paper = PAPER.get(model["dataset"], {})
+        if model["model"] == paper.get("model") and model["epochs"] != paper["epochs"]:
+            said = f"{model['epochs']} epochs, not {paper['epochs']}, on {model['dataset']}"
+            found.setdefault(said, {})[str(model["parties"])] = None
+    return [f"{said} with {listed(parties)} parties" for said, parties in found.items()]
 
 
 def _of_which(some: Sequence[Mapping[str, Any]], every: Sequence[Mapping[str, Any]]) -> str:
@@ -92,9 +100,4 @@ def _of_which(some: Sequence[Mapping[str, Any]], every: Sequence[Mapping[str, An
 
 
 def _names(models: Iterable[Mapping[str, Any]]) -> str:
-    return _listed(dict.fromkeys(model["dataset"] for model in models))
-
-
-def _listed(names: Iterable[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
+    return listed(dict.fromkeys(model["dataset"] for model in models))

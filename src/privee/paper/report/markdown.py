@@ -15,7 +15,7 @@ from privee.atomic import whole_file
 from privee.errors import PriveeError
 from privee.paper.base import Result, known_results, load_outcome, save_outcome
 from privee.paper.measure.agreement import CLOSE
-from privee.paper.outcomes import Outcome, sentence, verdict
+from privee.paper.outcomes import Outcome, listed, sentence, verdict
 from privee.paper.released.attribution import met_by_chance, without
 from privee.paper.released.kept_rows import attributed
 from privee.paper.released.page_tables import met_by_parts, met_in_tables, out_of_reach
@@ -24,6 +24,7 @@ from privee.paper.released.scenes import figures
 from privee.paper.report.contradictions import notes
 from privee.paper.report.differences import differs
 from privee.paper.report.markdown_tables import markdown, tables
+from privee.paper.report.sittings_table import sittings
 
 TITLE = "# The paper, table by table and figure by figure"
 SHORT_SETTINGS = 700
@@ -69,6 +70,7 @@ def page(outcomes: Mapping[str, Outcome], folder: str, *, pictured: set[str]) ->
     """The whole page; `folder` is where files lie, seen from it."""
     known = known_results()
     parts = [TITLE, _introduction(outcomes), "## Overview", _overview(known, outcomes), notes(outcomes)]
+    parts += filter(None, [sittings(outcomes)])
     parts += [_section(known[name], one, folder, name in pictured, outcomes) for name, one in outcomes.items()]
     return "\n\n".join(parts) + "\n"
 
@@ -153,5 +155,5 @@ def _kept_from_before(settings: Mapping[str, Any]) -> str:
             made = entry["measured"]
             sittings.setdefault((made["date"], made["command"]), {})[entry["model"]["dataset"]] = None
     return "".join(
-        f" Rows of {' and '.join(names)} are older: `{command}`, {date}." for (date, command), names in sittings.items()
+        f" Rows of {listed(names)} are older: `{command}`, {date}." for (date, command), names in sittings.items()
     )
