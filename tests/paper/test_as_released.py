@@ -16,13 +16,15 @@ from privee.errors import SettingError
 from privee.paper import Bench, Value, find_result, measure_result
 from privee.paper.base import check_parts
 from privee.paper.printed import printed_tables
-from privee.paper.released import networks, reenact
+from privee.paper.released import networks, recipes, reenact, scenes
 from privee.paper.released.attribution import attribute, best_single, count_met, met_by_chance, near, single
 from privee.paper.released.inversion import Steps, losses, starting
 from privee.paper.released.networks import Joint, Recipe, accuracy, trained
+from privee.paper.released.page_tables import out_of_reach
 from privee.paper.released.parts import PARTS, chosen, subsets, written
 from privee.paper.released.releases import rank_surrogate, released
 from privee.paper.released.scenes import Figure, Scene, figures
+from privee.paper.report.attribution_tables import attribution_tables
 
 NOTHING: frozenset[str] = frozenset()
 DIGITS = Scene(dataset="digits", attack="gia")
@@ -65,6 +67,10 @@ def test_a_figure_is_compared_with_parts_that_can_touch_it_alone():
     assert len(by["gia-50", "mnist", "privee-u+"].combinations) == 2**5
     assert all("cifar10-for-cifar100" in c for c in by["grna-25", "cifar100", "none"].combinations)
     assert all(name in PARTS for f in figures() for c in f.combinations for name in c)
+    many = [written(c) for c in by["gia-mnist-clients", "mnist", "none"].combinations]
+    assert "double-softmax + scrambled" in many  # the 60 epochs of the settings
+    assert not {"as published", "scrambled"} & set(many)  # these are in the page's tables
+    assert all("six-epochs" in c for c in by["grna-mnist-clients", "mnist", "none"].combinations)
 
 
 def test_parts_are_named_with_commas_and_others_are_refused(monkeypatch, capsys):
@@ -268,6 +274,22 @@ def test_a_scene_is_played_once_and_then_read(tmp_path: Path, monkeypatch: pytes
     assert reenact.play(DIGITS, seed=0, folder=tmp_path, data_dir=None, tell=quiet) == first
 
 
+def test_conjectures_are_left_out_where_it_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(scenes.BY_MODEL, ("digits", False, "gia"), ("scrambled", "unfitted"))
+    found = reenact.play(DIGITS, seed=0, folder=tmp_path, data_dir=None, tell=quiet, conjectures=False)
+    assert set(found["accuracy"]) == {"as published", "scrambled"}
+    every = reenact.play(DIGITS, seed=0, folder=tmp_path, data_dir=None, tell=quiet)
+    assert set(every["accuracy"]) == {"as published", "scrambled", "unfitted", "scrambled + unfitted"}
+
+
+def test_several_models_give_a_mean_with_its_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(recipes.MODELS, "digits gia", 3)
+    monkeypatch.setitem(recipes.TRAINING, "digits", {"epochs": 2, "learning_rate": 3e-3, "batch_size": 64})
+    outcome = measure_result(find_result("as-released"), Bench("quick", tmp_path))
+    counts = {row.where["attack"]: {value.count for value in row.measured.values()} for row in outcome.rows}
+    assert counts == {"grna": {1}, "gia": {3}}
+
+
 def test_parts_can_be_switched_on_alone(tmp_path: Path):
     bench = Bench("quick", tmp_path, parts="scrambled,rank-surrogate")
     outcome = measure_result(find_result("as-released"), bench)
@@ -275,3 +297,24 @@ def test_parts_can_be_switched_on_alone(tmp_path: Path):
     assert by_defense == {"none": {"scrambled"}, "ope": {"rank-surrogate + scrambled"}, "privee-u": {"scrambled"}}
     assert outcome.about["command"].endswith("--as-released 'scrambled,rank-surrogate'")
     assert json.loads(json.dumps(outcome.as_dict()))["rows"]
+
+
+# ------------------------------------------------------------------------------------------------------ on the page
+
+
+def test_figures_out_of_reach_are_those_that_the_notes_name():
+    large = out_of_reach()
+    assert len(large) == 35  # of the forty in the notes, six are printed by rho and count once
+    assert {f.defense for f in large} == {"none", "privee-u", "privee-u+"}
+    assert all(f.printed > 0.2 for f in large if f.defense == "none" and f.scene.dataset == "mnist")
+
+
+def test_the_page_counts_what_is_met_what_is_left_and_what_cannot_be_met():
+    every = [attribute(figure, {NOTHING: Value(value=figure.printed)}) for figure in figures()[:3]]
+    missed = [attribute(figure, {NOTHING: Value(value=2 * figure.printed)}) for figure in figures()[3:8]]
+    in_tables, too_large = {missed[0].figure}, {missed[0].figure, missed[1].figure, every[0].figure}
+    text = attribution_tables([*every, *missed], "as-released.json", in_tables, too_large)
+    (line,) = [line for line in text.splitlines() if line.startswith("| grna-25 | 8 |")]
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert cells[:3] == ["grna-25", "8", "3"]
+    assert cells[-4:] == ["1", "4", "4", "1"]  # in tables, either, not met, too large among those

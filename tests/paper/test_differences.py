@@ -5,16 +5,34 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from privee.paper import Account, Bench, Case, Outcome, find_result, measure_all, measure_result
-from privee.paper.base import save_outcome
+from privee.errors import SettingError
+from privee.paper import (
+    Account,
+    Bench,
+    Case,
+    Outcome,
+    Row,
+    Value,
+    datasets_of,
+    find_result,
+    known_results,
+    load_outcome,
+    measure_all,
+    measure_result,
+    save_outcome,
+)
+from privee.paper.measure import attack_rows
 from privee.paper.measure import settings_and_tables as settings
 from privee.paper.measure.attack_rows import AttackResult
+from privee.paper.measure.sittings import joined
 from privee.paper.printed import printed_tables
 from privee.paper.report.contradictions import notes
 from privee.paper.report.differences import differs
+from privee.paper.report.sittings_table import sittings
 
 SAID = Account(agrees=None, printed="nothing", measured="nothing")
 
@@ -40,23 +58,85 @@ def test_what_differs_is_read_from_the_settings():
     assert "test rows, where the paper attacks training rows" in words("gia-50")
     assert "trained once" in words("grna-25")
     assert "trained once" not in said
-    assert "drive with 5 parties: 45 epochs, not 450" in words("drive-clients")
-    assert "at most 64 and 3" in words("gia-mnist-clients")
-    assert differs(outcome("runtime", {"rounds": 3})) == []
+    assert "45 epochs, not 450, on drive with 5, 10, 15, 20 and 25 parties" in words("drive-clients")
+    assert "64 records and 3 seeds, where" in words("gia-mnist-clients")
+    assert "256 records and 10 seeds on mnist, drive, adult and digits under grna-paper" in words("clients-all")
+    assert "MNIST in vertical strips" not in words("accuracy-change")
     assert "small data" in differs(outcome("grna-50", {}, size="quick"))[0]
 
 
-def test_what_was_measured_before_says_so():
-    """Settings of before this page was corrected: strips, test rows, eight records."""
-    now = json.loads(json.dumps(find_result("grna-50").settings("full")))
+@pytest.mark.parametrize("name", known_results())
+def test_every_result_says_what_differs_from_the_paper(name: str):
+    assert words(name).startswith("Differs from the paper: ")
+    stored = Path(__file__).parents[2] / "docs" / "paper" / f"{name}.json"
+    assert differs(load_outcome(stored))[0].startswith("Differs from the paper: ")
+
+
+def old_settings(name: str) -> dict[str, Any]:
+    """As they were said before the page was corrected: strips, test rows, records once for all entries."""
+    now = json.loads(json.dumps(find_result(name).settings("full")))
     for entry in now["entries"]:
-        del entry["model"]["attacked"]
+        del entry["model"]["attacked"], entry["records"], entry["seeds"]
         entry["model"]["how"] = None
-    now["records_and_seeds"]["cifar10"] = [8, 3]
-    said = " ".join(differs(outcome("grna-50", now)))
+    return {**now, "records_and_seeds": {"": [256, 10], "cifar10": [8, 3], "cifar100": [8, 3]}}
+
+
+def test_what_was_measured_before_says_so():
+    said = " ".join(differs(outcome("grna-50", old_settings("grna-50"))))
     assert "MNIST in vertical strips" in said
     assert "test rows, where the paper attacks training rows" in said
-    assert "8 records and 3 seeds on cifar10" in said
+    assert "8 records and 3 seeds on cifar100 and cifar10" in said
+    most = {**old_settings("gia-mnist-clients"), "at_most_for_gradient_inversion": [64, 3]}
+    assert "64 records and 3 seeds, where" in differs(outcome("gia-mnist-clients", most))[0]
+
+
+def a_row(dataset: str, value: float) -> Row:
+    return Row(
+        where={"dataset": dataset, "known": "50 %", "unknown": "50 %", "defense": "none", "attacker": "naive"},
+        measured={"confidence_residual": Value(value=value)},
+    )
+
+
+def made(rows: list[Row], settings: dict[str, Any], date: str) -> Outcome:
+    about = {"settings": settings, "date": date, "command": f"privee of {date}"}
+    return dataclasses.replace(outcome("grna-50", {}), rows=tuple(rows), about=about)
+
+
+def test_a_table_measured_on_some_datasets_keeps_the_rows_of_others_and_says_so():
+    result = find_result("grna-50")
+    held = made([a_row(name, 1.0) for name in ("mnist", "cifar10", "adult")], old_settings("grna-50"), "then")
+    now = made([a_row("mnist", 2.0)], result.settings("full"), "today")
+    found = joined(result, now, held, ["mnist"])
+    values = {row.where["dataset"]: row.measured["confidence_residual"].value for row in found.rows}
+    assert values == {"mnist": 2.0, "cifar10": 1.0, "adult": 1.0}
+    (said,) = differs(found)
+    assert "256 records and 10 seeds on mnist, drive and adult, 8 records and 3 seeds on" in said
+    assert "test rows on cifar100, cifar10, drive and adult, where the paper attacks training rows" in said
+    assert "strips" not in said
+    again = joined(result, dataclasses.replace(now, rows=(a_row("adult", 3.0),)), found, ["adult"])
+    entries = again.about["settings"]["entries"]
+    by = {entry["model"]["dataset"]: entry.get("measured", {}).get("date") for entry in entries}
+    assert (by["mnist"], by["cifar10"], by["adult"]) == ("today", "then", None)
+    lines = [line for line in sittings({"grna-50": found}).splitlines() if line.startswith("| [grna-50]")]
+    assert len(lines) == 2  # measured in two sittings, the later one first
+    assert "| mnist | today | training | 256 x 10 | contiguous |" in lines[0]
+    assert "| then | test | 8 x 3, 256 x 10 | - |" in lines[1]
+    alone = joined(result, now, None, ["mnist"])
+    assert [entry["model"]["dataset"] for entry in alone.about["settings"]["entries"]] == ["mnist"]
+
+
+def test_only_is_for_datasets_that_a_result_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    assert datasets_of(find_result("grna-50"), "full", "mnist, adult") == ("mnist", "adult")
+    assert datasets_of(find_result("grna-50"), "full", None) is None
+    with pytest.raises(SettingError, match="grna-50 has no rows of 'digits'; it has mnist"):
+        datasets_of(find_result("grna-50"), "full", "digits")
+    with pytest.raises(SettingError, match="runtime is measured as a whole"):
+        datasets_of(find_result("runtime"), "full", "mnist")
+    monkeypatch.setitem(attack_rows.EFFORT, "quick", {"": (8, 2)})
+    result, bench = find_result("grna-50"), Bench("quick", tmp_path, jobs=1, only=("digits",))
+    found = measure_result(result, bench)
+    assert {row.where["dataset"] for row in found.rows} == {"digits"}
+    assert found.about["command"] == "privee paper run grna-50 --only digits"
 
 
 def test_mnist_is_split_as_in_the_paper_and_grna_attacks_training_rows():

@@ -66,6 +66,10 @@ def run(
         str | None,
         typer.Option("--as-released", help="For as-released: these parts on, such as double-softmax,scrambled."),
     ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option("--only", help="These datasets, such as mnist,adult; the folder's rows of others stay."),
+    ] = None,
     wide: Wide = False,
     as_json: AsJson = False,
 ) -> None:
@@ -73,15 +77,16 @@ def run(
 
     Example: `privee paper run runtime`
     """
-    from privee.paper import Bench, check_parts, find_result, measure_result, save_outcome
+    from privee.paper import Bench, check_parts, datasets_of, find_result, kept_beside, measure_result, save_outcome
 
     result = find_result(name)
     check_parts(result, parts)
+    some = datasets_of(result, "full" if full else "quick", only)
     try:
         with progress_bar(result.title) as bar:
             size: Size = "full" if full else "quick"
-            bench = Bench(size, folder / "runs", jobs, engine, data_dir, progress=bar, parts=parts)
-            outcome = measure_result(result, bench)
+            bench = Bench(size, folder / "runs", jobs, engine, data_dir, progress=bar, parts=parts, only=some)
+            outcome = kept_beside(result, measure_result(result, bench), folder, some)
     except KeyboardInterrupt:
         raise InterruptedByUserError("interrupted; the same command goes on where it stopped") from None
     files = save_outcome(outcome, folder if parts is None else folder / "parts" / parts.replace(",", "+"))

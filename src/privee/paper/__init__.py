@@ -12,6 +12,7 @@ require(
 from privee.paper.base import (
     Result,
     check_parts,
+    datasets_of,
     find_result,
     known_results,
     load_outcome,
@@ -21,6 +22,7 @@ from privee.paper.base import (
     save_outcome,
 )
 from privee.paper.measure.bench import Bench, Case
+from privee.paper.measure.sittings import kept_beside
 from privee.paper.outcomes import Account, Outcome, Row, Size, Value
 from privee.paper.printed import printed
 from privee.paper.report.markdown import write_report
@@ -35,7 +37,9 @@ __all__ = [
     "Size",
     "Value",
     "check_parts",
+    "datasets_of",
     "find_result",
+    "kept_beside",
     "known_results",
     "load_outcome",
     "measure_all",

@@ -71,8 +71,12 @@ class Result(ABC):
         return None
 
     def settings(self, size: Size) -> dict[str, Any]:
-        """What was chosen for this size."""
+        """What was chosen for this size; under `differs`, `cases` or `entries` what differs from the paper."""
         return {}
+
+    def datasets(self, size: Size) -> tuple[str, ...]:
+        """Those that can be measured one by one; none for a result that is measured as a whole."""
+        return ()
 
 
 RESULTS: Named[Result] = Named("result", ("privee.paper.results",))
@@ -108,6 +112,19 @@ def check_parts(result: Result, parts: str | None) -> None:
     chosen(parts)
 
 
+def datasets_of(result: Result, size: Size, text: str | None) -> tuple[str, ...] | None:
+    """Datasets from a list with commas; refuses those that a result does not have. None for all of them."""
+    if text is None:
+        return None
+    names, known = tuple(name.strip() for name in text.split(",") if name.strip()), result.datasets(size)
+    if not known:
+        raise SettingError(f"{result.name} is measured as a whole; leave out --only")
+    wrong = [name for name in names if name not in known]
+    if wrong or not names:
+        raise SettingError(f"{result.name} has no rows of {text!r}; it has {', '.join(known)}")
+    return names
+
+
 def measure_result(result: Result, bench: Bench) -> Outcome:
     """Run a result and compare it with what is printed."""
     start = time.perf_counter()
@@ -124,7 +141,8 @@ def measure_result(result: Result, bench: Bench) -> Outcome:
             "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "seconds": round(time.perf_counter() - start, 1),
             "command": f"privee paper run {result.name}{' --full' if bench.size == 'full' else ''}"
-            + ("" if bench.parts is None else f" --as-released '{bench.parts}'"),
+            + ("" if bench.parts is None else f" --as-released '{bench.parts}'")
+            + ("" if bench.only is None else f" --only {','.join(bench.only)}"),
             "settings": result.settings(bench.size),
             "machine": {
                 "cores": os.cpu_count(),

@@ -154,6 +154,17 @@ def cell(text: str) -> str:
     return " ".join(str(text).replace("|", "\\|").split())
 
 
+def listed(names: Iterable[str]) -> str:
+    """With commas and an "and".
+
+    Example:
+        >>> listed(["mnist", "drive", "adult"])
+        'mnist, drive and adult'
+    """
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def verdict(account: Account | None) -> str:
     """Does it agree, in one or two words."""
     return "not run here" if account is None else AGREES[account.agrees]

@@ -61,17 +61,27 @@ class AttackResult(Result):
     def entries(self, size: Size) -> list[AttackEntry]:
         """What is attacked, how."""
 
+    def datasets(self, size: Size) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(entry.case.dataset for entry in self.entries(size)))
+
     def settings(self, size: Size) -> dict[str, Any]:
         return {
-            "entries": [
-                {"where": dict(e.where), "attack": e.attack, "model": _said(e.case)} for e in self.entries(size)
-            ],
-            "records_and_seeds": EFFORT[size],
+            "entries": [self._settings_of(entry, size) for entry in self.entries(size)],
             "auxiliary_rows": Grid().auxiliary_rows,
-        } | ({} if self.inversion_effort is None else {"at_most_for_gradient_inversion": self.inversion_effort})
+        }
+
+    def _settings_of(self, entry: AttackEntry, size: Size) -> dict[str, Any]:
+        records, seeds = self._effort(size, entry)
+        return {
+            "where": dict(entry.where),
+            "attack": entry.attack,
+            "model": entry.case.said,
+            "records": records,
+            "seeds": seeds,
+        }
 
     def rows(self, bench: Bench) -> list[Row]:
-        entries = self.entries(bench.size)
+        entries = [entry for entry in self.entries(bench.size) if bench.wants(entry.case.dataset)]
         subjects = bench.subjects([entry.case for entry in entries])
         found = []
         for entry, subject in zip(entries, subjects, strict=True):
@@ -104,11 +114,6 @@ class AttackResult(Result):
         if self.inversion_effort is None or not entry.attack.startswith("gradient-inversion"):
             return records, seeds
         return min(records, self.inversion_effort[0]), min(seeds, self.inversion_effort[1])
-
-
-def _said(case: Case) -> dict[str, Any]:
-    """Everything that decides the model and the rows under attack."""
-    return dataclasses.asdict(case) | {"how": case.split} | case.training
 
 
 def paper_spec(attack: str, dataset: str) -> str:

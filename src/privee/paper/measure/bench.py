@@ -80,6 +80,11 @@ class Case:
         return chosen | shorter | ({} if self.model is None else {"model": self.model})
 
     @property
+    def said(self) -> dict[str, Any]:
+        """Everything that decides the model and the rows under attack, ready for JSON."""
+        return dataclasses.asdict(self) | {"how": self.split} | self.training
+
+    @property
     def key(self) -> str:
         """The same for the same trained model."""
         config = [self.dataset, self.fraction, self.parties, self.split, self.seed, self.training]
@@ -108,6 +113,7 @@ class Bench:
         data_dir: where datasets lie, if not downloaded.
         progress: called with (done, of, what).
         parts: re-enact the released code with these parts on (names with commas); every combination if None.
+        only: measure these datasets alone; all of a result's if None.
     """
 
     size: Size
@@ -117,6 +123,11 @@ class Bench:
     data_dir: Path | None = None
     progress: NamedProgress = lambda done, of, what: None
     parts: str | None = None
+    only: tuple[str, ...] | None = None
+
+    def wants(self, dataset: str) -> bool:
+        """Whether rows of a dataset are measured now."""
+        return self.only is None or dataset in self.only
 
     def subjects(self, cases: Sequence[Case]) -> list[Subject]:
         """Trained models, those that are missing trained side by side."""

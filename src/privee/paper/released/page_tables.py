@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from privee.paper.measure.agreement import compared_figures
+from privee.paper.measure.contradictions import beyond_reach
 from privee.paper.outcomes import Outcome, Row
 from privee.paper.printed import AS_RELEASED
 from privee.paper.released.attribution import near, without
@@ -13,6 +14,8 @@ from privee.paper.released.parts import CONJECTURES
 from privee.paper.released.scenes import Figure, figures
 
 Place = tuple[str, str, str, float]
+BOUNDED = ("none", "privee-u", "privee-u+")
+"""Where a residual has a largest value."""
 
 
 def met_in_tables(outcomes: Mapping[str, Outcome]) -> set[Figure]:
@@ -29,6 +32,16 @@ def met_in_tables(outcomes: Mapping[str, Outcome]) -> set[Figure]:
 def met_by_parts(rows: Sequence[Row]) -> set[Figure]:
     """Figures within 15 % of some combination of parts that were read in the code, from rows of `as-released`."""
     return {one.figure for one in attributed(rows) if without(one, CONJECTURES).met}
+
+
+def out_of_reach() -> set[Figure]:
+    """Figures larger than any confidence residual of the classes and the defense that they name."""
+    found = {(figure.where.split(",")[0], round(figure.value, 9)) for figure in beyond_reach()}
+    return {
+        figure
+        for figure in figures()
+        if figure.defense in BOUNDED and (figure.scene.dataset, round(figure.printed, 9)) in found
+    }
 
 
 def _near(row: Row) -> bool:

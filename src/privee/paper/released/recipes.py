@@ -22,6 +22,8 @@ GRNA_CIFAR100 = (100, 0.01)
 RECORDS = {"grna": 256, "gia": 128}
 COSTLY_RECORDS = {"cifar10 grna": 32, "cifar10 gia": 8, "cifar100 grna": 8, "many gia": 32}
 """Where an attack takes minutes."""
+MODELS: dict[str, int] = {}
+"""Trained models by kind of scene, where there are several; one for every other."""
 CIFAR = ("cifar10", "cifar100")
 ONCE = (*CIFAR, "drive")
 """Trained once, half of the columns each; at other strengths the attacker holds fewer or more of them."""
@@ -47,8 +49,16 @@ def recipe_of(scene: Scene, parts: Chosen, seed: int = 0) -> Recipe:
 
 def records_of(scene: Scene) -> int:
     """How many records are attacked."""
-    name = f"{'many' if scene.parties > 2 else scene.dataset} {scene.attack}"
-    return COSTLY_RECORDS.get(name, RECORDS[scene.attack])
+    return COSTLY_RECORDS.get(_kind(scene), RECORDS[scene.attack])
+
+
+def models_of(scene: Scene) -> int:
+    """How many models are trained, with a seed each."""
+    return MODELS.get(_kind(scene), 1)
+
+
+def _kind(scene: Scene) -> str:
+    return f"{'many' if scene.parties > 2 else scene.dataset} {scene.attack}"
 
 
 def steps_of(scene: Scene, parts: Chosen, train_rows: int) -> Steps:

@@ -17,7 +17,7 @@ from privee.atomic import whole_file
 from privee.paper.released.columns import Columns
 from privee.paper.released.inversion import Seen, losses, starting
 from privee.paper.released.networks import Joint, Recipe, accuracy, all_logits, trained
-from privee.paper.released.parts import PARTS, Chosen, subsets, written
+from privee.paper.released.parts import CONJECTURES, PARTS, Chosen, subsets, written
 from privee.paper.released.recipes import CIFAR, ONCE, TEN, recipe_of, records_of, steps_of
 from privee.paper.released.releases import Array, released
 from privee.paper.released.scenes import BY_DEFENSE, Scene, figures
@@ -45,7 +45,14 @@ def kinds(scene: Scene) -> list[Kind]:
 
 
 def play(
-    scene: Scene, *, seed: int, folder: Path, data_dir: Path | None, tell: Tell, only: Chosen | None = None
+    scene: Scene,
+    *,
+    seed: int,
+    folder: Path,
+    data_dir: Path | None,
+    tell: Tell,
+    only: Chosen | None = None,
+    conjectures: bool = True,
 ) -> dict[str, Any]:
     """The loss that the attack ends with, by combination and defense; from the folder if it was played before.
 
@@ -56,9 +63,11 @@ def play(
         data_dir: where datasets lie.
         tell: called with (done, of, what).
         only: play this one combination (its parts that the scene has) in place of all of them.
+        conjectures: play combinations with parts that were not read in the code as well.
     """
     wanted = scene.combinations if only is None else [frozenset(only & set(scene.parts))]
     wanted = [parts for parts in wanted if "ten-iterations" not in parts]  # the same run, looked at earlier
+    wanted = [parts for parts in wanted if conjectures or not parts & CONJECTURES]
     file = folder / "findings" / f"{_name(scene)}-{seed}.json"
     held: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {"found": {}, "accuracy": {}}
     missing = [parts for parts in wanted if written(parts) not in held["accuracy"]]

@@ -15,15 +15,33 @@ from privee.paper.report.markdown_tables import link_to, markdown
 ABSENT = {True: "no parts; the page's table", False: "**none**"}
 UNTRIED = {True: "not tried; the page's table", False: "not tried"}
 CONJECTURE = " (a conjecture of ours, not read in the code)"
+COUNTED = (
+    "figures",
+    "as published",
+    "all parts",
+    "one combination",
+    "any combination",
+    "by chance",
+    "with conjectures",
+    "page's tables",
+    "either",
+    "not met",
+    "too large",
+)
+Marks = tuple[AbstractSet[Figure], AbstractSet[Figure]]
+"""Figures met in the page's tables, and figures that no residual can reach."""
 
 
-def attribution_tables(found: Sequence[Attributed], link: str, in_tables: AbstractSet[Figure]) -> str:
-    """All of it.
+def attribution_tables(
+    found: Sequence[Attributed], link: str, in_tables: AbstractSet[Figure], too_large: AbstractSet[Figure]
+) -> str:
+    """All of it: counts first, then the parts, then every figure.
 
     Args:
         found: printed figures with what was tried.
         link: where the JSON file lies, seen from the page.
         in_tables: figures that the page's own tables meet.
+        too_large: figures that no residual can reach.
     """
     parts = markdown(
         ("part", "where it acts", "what it does"),
@@ -32,69 +50,66 @@ def attribution_tables(found: Sequence[Attributed], link: str, in_tables: Abstra
     )
     if not found:
         return parts
+    marks = (in_tables, too_large)
     return "\n\n".join(
         [
-            parts,
-            _by(found, in_tables, "table", lambda one: one.figure.table),
-            _by(found, in_tables, "defense", lambda one: one.figure.defense),
+            _by(found, marks, "table", lambda one: one.figure.table),
+            _by(found, marks, "defense", lambda one: one.figure.defense),
             _how_to_read(found),
+            parts,
             _rows(found, link, in_tables),
         ]
     )
 
 
-def _by(
-    found: Sequence[Attributed], in_tables: AbstractSet[Figure], head: str, name: Callable[[Attributed], str]
-) -> str:
+def _by(found: Sequence[Attributed], marks: Marks, head: str, name: Callable[[Attributed], str]) -> str:
     groups: dict[str, list[Attributed]] = {"all": list(found)}
     for one in found:
         groups.setdefault(name(one), []).append(one)
-    body = [[group, *_counts(some, in_tables)] for group, some in groups.items()]
-    columns = (
-        head,
-        "figures",
-        "as published",
-        "all parts on",
-        "best single combination",
-        "any combination",
-        "by chance",
-        "with conjectures",
-        "in the page's tables",
-        "by parts or tables",
-    )
-    return markdown(columns, body, 1)
+    body = [[group, *_counts(some, marks)] for group, some in groups.items()]
+    return markdown((head, *COUNTED), body, 1)
 
 
-def _counts(some: Sequence[Attributed], in_tables: AbstractSet[Figure]) -> list[str]:
+def _counts(some: Sequence[Attributed], marks: Marks) -> list[str]:
+    in_tables, too_large = marks
     read = [without(one, CONJECTURES) for one in some]
-    parts, most = best_single(read)
+    left = [one for one in read if not one.met and one.figure not in in_tables]
     return [
         str(len(some)),
         str(single(read, frozenset())),
         str(single(read, PROFILE)),
-        f"{most} ({written(parts)})",
+        str(best_single(read)[1]),
         str(count_met(read)),
         f"{met_by_chance(read):.1f}",
         str(count_met(some)),
         str(sum(one.figure in in_tables for one in some)),
-        str(sum(one.figure in in_tables or bool(one.met) for one in read)),
+        str(len(some) - len(left)),
+        str(len(left)),
+        str(sum(one.figure in too_large for one in left)),
     ]
 
 
 def _how_to_read(found: Sequence[Attributed]) -> str:
     tried = sum(len(one.tried) for one in found)
     played = sum(bool(one.tried) for one in found)
+    best = written(best_single([without(one, CONJECTURES) for one in found])[0])
     return (
-        f"A figure is met if ours lies within {CLOSE:.0%} of it. Each figure is compared with combinations of those "
-        f"parts alone that can touch it, {tried / max(1, played):.1f} on average "
-        f"for the {played} figures that were played; no part has a setting that was fitted to "
-        "a printed number. *By chance* is the mean count after shuffling the printed values among figures of the same "
-        "attack and defense; these are of one size, so a high number there says that the size of the figures is "
-        "explained and the differences between datasets and strengths are not. The single combinations involve one "
-        "choice for all rows, or none. *In the page's tables* counts figures that the tables of this page meet as "
-        "published or with draws to 3, on models of their own; OPE's are not compared there. One choice was made with "
-        "figures in view: for more than two parties `softmax-again` is not played, and `double-softmax` is, after a "
-        "look at those of five."
+        f"A figure is met if ours lies within {CLOSE:.0%} of it. Each is compared with combinations of those parts "
+        f"alone that can touch it, {tried / max(1, played):.1f} on average for the {played} figures that were played; "
+        "no part has a setting that was fitted to a printed number.\n\n"
+        f"- *As published*, *all parts*, *one combination*: one choice for all rows; the best one for all is {best}.\n"
+        "- *Any combination*: of parts that were read in the code; *with conjectures*: of ours besides.\n"
+        "- *By chance*: the mean count after shuffling the printed values among figures of the same attack and "
+        "defense. These are of one size, so a high number there says that the size of the figures is explained and "
+        "the differences between datasets and strengths are not.\n"
+        "- *Page's tables*: met in the tables of this page, as published or with draws to 3, on models of their own; "
+        "OPE is compared there where the frequency-hiding scheme was measured. *Either*: there or by any combination."
+        "\n"
+        "- *Too large*: of those not met, how many are above the largest residual that the classes and the defense "
+        "they name allow (see [above](#printed-figures-that-do-not-fit-together)).\n\n"
+        "Choices that were made with figures in view: for more than two parties `softmax-again` is not played, and "
+        "`double-softmax` is, after a look at those of five, with 6 epochs and with the 60 of the "
+        "settings."
     )
 
 

@@ -2,63 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from privee.paper.outcomes import Outcome
+from privee.paper.measure.sittings import effort_of
+from privee.paper.outcomes import Outcome, listed
 from privee.vfl.training import PAPER
 
 FULL_CIFAR = "the first 20,000 of 50,000 training images"
+ONE_MODEL = "one trained model per case, where the paper has ten runs"
 
 
 def differs(outcome: Outcome) -> list[str]:
-    """One paragraph, or nothing where no model of the paper's is involved."""
+    """One paragraph; every result has one, and says so if it has nothing to say."""
     if outcome.size == "quick":
         return ["Differs from the paper: small data in place of the paper's."]
     settings = outcome.about["settings"]
     said = [*settings.get("differs", ())]
     if "entries" in settings:
         said += _of_attacks(settings)
+    if "cases" in settings:
+        said += [*_of_models(settings["cases"]), ONE_MODEL]
     return [f"Differs from the paper: {'; '.join(said)}."] if said else []
 
 
 def _of_attacks(settings: Mapping[str, Any]) -> list[str]:
-    models = [entry["model"] for entry in settings["entries"]]
+    entries = settings["entries"]
+    models = [entry["model"] for entry in entries]
+    tested = [model for model in models if model.get("attacked", "test") == "test"]
+    rows = f"test rows{_of_which(tested, models)}, where the paper attacks training rows" if tested else ""
     return [
-        *_rows_and_seeds(settings, models),
-        *_splits(models),
-        *_trainings(models),
-        "one trained model per case, where the paper has ten runs",
+        f"{_efforts(entries, settings)}, where the paper attacks all rows",
+        *filter(None, [rows]),
+        *_of_models(models),
+        ONE_MODEL,
     ]
 
 
-def _rows_and_seeds(settings: Mapping[str, Any], models: Iterable[Mapping[str, Any]]) -> list[str]:
-    effort = settings["records_and_seeds"]
-    named = {model["dataset"] for model in models}
-    sizes = [
-        f"{records} records and {seeds} seeds{f' on {dataset}' if dataset else ''}"
-        for dataset, (records, seeds) in effort.items()
-        if dataset in named or (not dataset and named - set(effort))
-    ]
-    attacked = {model.get("attacked", "test") for model in models}
-    rows = "test rows, where the paper attacks training rows" if attacked == {"test"} else ""
-    few = settings.get("at_most_for_gradient_inversion")
-    most = f", for gradient inversion at most {few[0]} and {few[1]}" if few else ""
-    return [f"{' and '.join(sizes)}{most}, where the paper attacks all rows", *filter(None, [rows])]
+def _efforts(entries: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str:
+    """Records and seeds, by dataset where they are not the same for all, by attack where they depend on it."""
+    of: dict[str, dict[tuple[int, int], list[str]]] = {}
+    for entry in entries:
+        efforts = of.setdefault(entry["model"]["dataset"], {})
+        efforts.setdefault(effort_of(entry, settings), []).append(entry["attack"].split(":")[0])
+    groups: dict[tuple[tuple[int, int], str], list[str]] = {}
+    for dataset, efforts in of.items():
+        for effort, attacks in efforts.items():
+            under = "" if len(efforts) == 1 else f" under {listed(dict.fromkeys(attacks))}"
+            groups.setdefault((effort, under), []).append(dataset)
+    return ", ".join(
+        f"{records} records and {seeds} seeds{'' if len(groups) == 1 else f' on {listed(names)}'}{under}"
+        for ((records, seeds), under), names in groups.items()
+    )
 
 
-def _splits(models: Iterable[Mapping[str, Any]]) -> list[str]:
+def _of_models(models: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [*_splits(models), *_trainings(models)]
+
+
+def _splits(models: Sequence[Mapping[str, Any]]) -> list[str]:
     found = []
-    some = list(models)
-    if any(m["dataset"] == "mnist" and m["how"] is None for m in some):
+    if any(m["dataset"] == "mnist" and m["how"] is None for m in models):
         found.append("MNIST in vertical strips, where the paper takes the first share of the flattened pixels")
-    if any(m["attacked_fraction"] is not None for m in some):
-        names = sorted({m["dataset"] for m in some if m["attacked_fraction"] is not None})
-        found.append(f"{' and '.join(names)}: trained once, the attacker then holds fewer or more columns")
+    fewer = [m for m in models if m["attacked_fraction"] is not None]
+    if fewer:
+        found.append(f"{_names(fewer)}: trained once, the attacker then holds fewer or more columns")
     return found
 
 
-def _trainings(models: Iterable[Mapping[str, Any]]) -> list[str]:
+def _trainings(models: Sequence[Mapping[str, Any]]) -> list[str]:
     found: dict[str, None] = {}
     for model in models:
         dataset = model["dataset"]
@@ -66,9 +78,26 @@ def _trainings(models: Iterable[Mapping[str, Any]]) -> list[str]:
             found[
                 f"CIFAR: Adam, where the released code has SGD with momentum; {FULL_CIFAR}; 32-bit numbers, not 16"
             ] = None
-        paper = PAPER.get(dataset, {})
-        if model["model"] == paper.get("model") and model["epochs"] != paper["epochs"]:
-            found[f"{dataset} with {model['parties']} parties: {model['epochs']} epochs, not {paper['epochs']}"] = None
         if dataset not in PAPER:
             found[f"{dataset} is not among the paper's datasets"] = None
-    return list(found)
+    return [*_shorter(models), *found]
+
+
+def _shorter(models: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Trainings of other lengths than the paper's, by number of parties."""
+    found: dict[str, dict[str, None]] = {}
+    for model in models:
+        paper = PAPER.get(model["dataset"], {})
+        if model["model"] == paper.get("model") and model["epochs"] != paper["epochs"]:
+            said = f"{model['epochs']} epochs, not {paper['epochs']}, on {model['dataset']}"
+            found.setdefault(said, {})[str(model["parties"])] = None
+    return [f"{said} with {listed(parties)} parties" for said, parties in found.items()]
+
+
+def _of_which(some: Sequence[Mapping[str, Any]], every: Sequence[Mapping[str, Any]]) -> str:
+    """Which datasets, unless all."""
+    return "" if len(some) == len(every) else f" on {_names(some)}"
+
+
+def _names(models: Iterable[Mapping[str, Any]]) -> str:
+    return listed(dict.fromkeys(model["dataset"] for model in models))

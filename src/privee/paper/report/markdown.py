@@ -9,18 +9,22 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from privee.atomic import whole_file
 from privee.errors import PriveeError
 from privee.paper.base import Result, known_results, load_outcome, save_outcome
 from privee.paper.measure.agreement import CLOSE
-from privee.paper.outcomes import Outcome, sentence, verdict
+from privee.paper.outcomes import Outcome, listed, sentence, verdict
+from privee.paper.released.attribution import met_by_chance, without
 from privee.paper.released.kept_rows import attributed
-from privee.paper.released.page_tables import met_by_parts, met_in_tables
+from privee.paper.released.page_tables import met_by_parts, met_in_tables, out_of_reach
+from privee.paper.released.parts import CONJECTURES
 from privee.paper.released.scenes import figures
 from privee.paper.report.contradictions import notes
 from privee.paper.report.differences import differs
 from privee.paper.report.markdown_tables import markdown, tables
+from privee.paper.report.sittings_table import sittings
 
 TITLE = "# The paper, table by table and figure by figure"
 SHORT_SETTINGS = 700
@@ -66,6 +70,7 @@ def page(outcomes: Mapping[str, Outcome], folder: str, *, pictured: set[str]) ->
     """The whole page; `folder` is where files lie, seen from it."""
     known = known_results()
     parts = [TITLE, _introduction(outcomes), "## Overview", _overview(known, outcomes), notes(outcomes)]
+    parts += filter(None, [sittings(outcomes)])
     parts += [_section(known[name], one, folder, name in pictured, outcomes) for name, one in outcomes.items()]
     return "\n\n".join(parts) + "\n"
 
@@ -76,10 +81,10 @@ def _introduction(outcomes: Mapping[str, Outcome]) -> str:
     return (
         f"Of {len(known_results())} results, {len(outcomes)} were measured here ({' and '.join(sizes)} size). "
         f"Agreeing with what is printed: {verdicts.count(True)}; not agreeing: {verdicts.count(False)}; nothing "
-        f"printed to compare with: {verdicts.count(None)}. {_figures_met(outcomes)}`quick` uses small data in place of "
-        "the paper's; `full` takes the paper's data and settings but for what each result says under *Differs from the "
-        "paper*. Every line of a table links to the JSON file it comes from; row 3 is `rows[3]`, counted from zero. "
-        "± and brackets are the band named with each result."
+        f"printed to compare with: {verdicts.count(None)}.{_figures_met(outcomes)}\n\n"
+        "`quick` uses small data in place of the paper's; `full` takes the paper's data and settings but for what each "
+        "result says under *Differs from the paper*. Every line of a table links to the JSON file it comes from; row 3 "
+        "is `rows[3]`, counted from zero. ± and brackets are the band named with each result."
     )
 
 
@@ -90,12 +95,16 @@ def _figures_met(outcomes: Mapping[str, Outcome]) -> str:
         return ""
     every, tables = figures(), met_in_tables(outcomes)
     parts = met_by_parts(held.rows)
+    left = set(every) - parts - tables
+    chance = met_by_chance([without(one, CONJECTURES) for one in attributed(held.rows)])
     untried = sum(not one.tried and one.figure not in tables for one in attributed(held.rows))
     return (
-        f"Of {len(every)} printed figures of attacks, {len(tables)} lie within {CLOSE:.0%} of the tables of this page, "
-        f"{len(parts)} within {CLOSE:.0%} of the [released code re-enacted](#as-released) with some of its parts on, "
-        f"{len(parts | tables)} within one or the other; {len(every) - len(parts | tables)} are not met"
-        f"{f', of which {untried} were not tried with parts' if untried else ''}. "
+        f"\n\n**Attacks: {len(parts | tables)} of {len(every)} printed figures are met within {CLOSE:.0%}**, "
+        f"{len(tables)} of them in the tables of this page, {len(parts)} by the "
+        f"[released code re-enacted](#as-released) with some of its parts on (shuffled among rows of their kind, "
+        f"{chance:.0f} of the printed figures would be met by parts). {len(left)} are not met, of which "
+        f"{len(left & out_of_reach())} are larger than any residual can be"
+        f"{f' and {untried} were not tried with parts' if untried else ''}."
     )
 
 
@@ -134,5 +143,17 @@ def _made_by(outcome: Outcome, link: str) -> str:
     made = f"privee {about['privee']}, {about['date']}, {machine['cores']} cores, {machine['system']}"
     return (
         f"Figures: {outcome.band}. Made by `{about['command']}` ({made}; {about['seconds']:,g} s beside what earlier "
-        f"calls had kept). Settings: {shown}."
+        f"calls had kept).{_kept_from_before(about['settings'])} Settings: {shown}."
+    )
+
+
+def _kept_from_before(settings: Mapping[str, Any]) -> str:
+    """Rows that were measured in another sitting, and with which command."""
+    sittings: dict[tuple[str, str], dict[str, None]] = {}
+    for entry in settings.get("entries", ()):
+        if "measured" in entry:
+            made = entry["measured"]
+            sittings.setdefault((made["date"], made["command"]), {})[entry["model"]["dataset"]] = None
+    return "".join(
+        f" Rows of {listed(names)} are older: `{command}`, {date}." for (date, command), names in sittings.items()
     )

@@ -30,6 +30,14 @@ EXACT = ("privee-u", "privee-u+", "ope", "fh-ope")
 """Kinds of defenses that keep the order, and so every decision; OPE in both schemes."""
 
 
+def _networks(size: Size) -> list[Case]:
+    return [Case(dataset=name) for name in DATASETS[size]]
+
+
+def _with_logistic(size: Size) -> list[Case]:
+    return [*_networks(size), *(Case(dataset=name, model="logistic") for name in LOGISTIC[size])]
+
+
 @register
 class AccuracyChange(Result):
     """Points of training accuracy gained or lost by each defense; zero for whatever keeps the leading class."""
@@ -41,10 +49,10 @@ class AccuracyChange(Result):
     band: ClassVar[str] = "mean and 95 % interval over draws"
 
     def settings(self, size: Size) -> dict[str, object]:
-        return {"draws": SEEDS[size], "fraction": 0.5}
+        return {"draws": SEEDS[size], "fraction": 0.5, "cases": [case.said for case in _networks(size)]}
 
     def rows(self, bench: Bench) -> list[Row]:
-        cases = [Case(dataset=name) for name in DATASETS[bench.size]]
+        cases = _networks(bench.size)
         bench.subjects(cases)
         found = []
         for k, case in enumerate(cases):
@@ -120,9 +128,11 @@ class BaselineAccuracy(Result):
     source: ClassVar[str] = "table of baseline accuracies"
     band: ClassVar[str] = "one trained model each"
 
+    def settings(self, size: Size) -> dict[str, object]:
+        return {"cases": [case.said for case in _with_logistic(size)]}
+
     def rows(self, bench: Bench) -> list[Row]:
-        cases = [Case(dataset=name) for name in DATASETS[bench.size]]
-        cases += [Case(dataset=name, model="logistic") for name in LOGISTIC[bench.size]]
+        cases = _with_logistic(bench.size)
         bench.subjects(cases)
         return [_baseline(bench, case) for case in cases]
 

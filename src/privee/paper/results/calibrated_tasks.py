@@ -73,6 +73,7 @@ class CalibratedTasks(Result):
             },
             "student": f"64 hidden units on the active party's columns, {STEPS} steps, at most {STUDENT_ROWS} rows",
             "ensemble": f"three joint models whose active party holds {FRACTIONS} of the columns",
+            "cases": [Case(dataset=name, fraction=share).said for name in DATASETS[size] for share in FRACTIONS],
         }
 
     def rows(self, bench: Bench) -> list[Row]:

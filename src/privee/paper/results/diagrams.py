@@ -34,7 +34,11 @@ class Diagrams(Result):
     band: ClassVar[str] = "counted, no band"
 
     def settings(self, size: Size) -> dict[str, Any]:
-        return {"defense": PRIVEE_U, "observed": "one batch of a two-party logistic model"}
+        return {
+            "defense": PRIVEE_U,
+            "observed": "one batch of a two-party logistic model",
+            "differs": ["messages counted in a small logistic model of two parties, where the paper draws a scheme"],
+        }
 
     def rows(self, bench: Bench) -> list[Row]:
         return workflow_rows(observe(defense(PRIVEE_U)))

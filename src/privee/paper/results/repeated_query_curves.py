@@ -57,6 +57,7 @@ class RepeatedQueries(Result):
             "queries": QUERIES.tolist(),
             "rho": RHOS,
             "false_alarm": FALSE_ALARM,
+            "cases": [Case(dataset=name).said for name in DATASETS[size]],
         }
 
     def rows(self, bench: Bench) -> list[Row]:
@@ -115,6 +116,7 @@ class RepeatedQueriesEverywhere(Result):
             "queries": QUERIES.tolist(),
             "defenses": ALL_DEFENSES,
             "false_alarm": FALSE_ALARM,
+            "cases": [Case(dataset=name).said for name in ALL_DATASETS[size]],
         }
 
     def rows(self, bench: Bench) -> list[Row]:
