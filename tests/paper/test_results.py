@@ -299,5 +299,6 @@ def test_gradient_inversion_takes_fewer_records_in_sweeps_and_says_so():
     efforts = {entry.attack.partition(":")[0]: sweep._effort("full", entry) for entry in sweep.entries("full")[:2]}
     assert efforts == {"grna-paper": (256, 10), "gradient-inversion": (64, 3)}
     assert table._effort("full", table.entries("full")[0]) == (256, 10)
-    assert sweep.settings("full")["at_most_for_gradient_inversion"] == (64, 3)
-    assert "at_most_for_gradient_inversion" not in table.settings("full")
+    for result in (sweep, table):
+        said = [(one["records"], one["seeds"]) for one in result.settings("full")["entries"]]
+        assert said == [result._effort("full", entry) for entry in result.entries("full")]
