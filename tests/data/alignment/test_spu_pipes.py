@@ -96,7 +96,7 @@ def test_a_deaf_worker_is_given_up_and_ended():
     assert time.monotonic() - started < 15
 
 
-GONE = r"the intersection broke off.*\((RuntimeError|ConnectionResetError|BrokenPipeError)\)|was lost"  # whoever is quicker
+GONE = r"the intersection broke off.*\((RuntimeError|ConnectionResetError|BrokenPipeError)\)|was lost"
 
 
 @pytest.mark.parametrize(
