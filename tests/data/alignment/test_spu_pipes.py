@@ -96,14 +96,14 @@ def test_a_deaf_worker_is_given_up_and_ended():
     assert time.monotonic() - started < 15
 
 
-GONE = r"the intersection broke off.*\((RuntimeError|ConnectionResetError|BrokenPipeError)\)|was lost"
+GONE = r"exit code -9|the intersection broke off.*\((RuntimeError|ConnectionResetError|BrokenPipeError)\)|was lost"
 
 
 @pytest.mark.parametrize(
     ("mode", "rank", "words"),
     [
-        ("dies", 0, f"exit code -9|{GONE}"),
-        ("dies", 1, f"exit code -9|{GONE}"),
+        ("dies", 0, GONE),
+        ("dies", 1, GONE),
         ("fails", 0, GONE),
         ("fails", 1, GONE),
         ("sleeps", 0, f"no answer in time|{GONE}"),
@@ -122,6 +122,14 @@ def test_one_worker_that_fails_ends_the_alignment(mode, rank, words):
     assert "\n" not in str(caught.value)
     assert "customer" not in str(caught.value)
     assert time.monotonic() - started < 60
+
+
+def test_a_worker_that_others_ended_is_told_as_that():
+    """When one fails all are ended, and whoever waits for another one finds its pipes closed."""
+    worker = stand_in()()
+    worker.close()
+    with pytest.raises(UnavailableError, match="ended unexpectedly"):
+        worker.ask("link", seconds=30)
 
 
 def test_workers_are_gone_afterwards():

@@ -81,8 +81,13 @@ class SpuWorker:
         self._alive = alive
         end = time.monotonic() + seconds
         text = json.dumps({"do": do, "seconds": seconds} | dict(words or {})).encode()
-        self._write(memoryview(LENGTHS.pack(len(text), len(body)) + text + body), end)
-        return self._answer(end)[1]
+        try:
+            self._write(memoryview(LENGTHS.pack(len(text), len(body)) + text + body), end)
+            return self._answer(end)[1]
+        except PriveeError:
+            raise
+        except (ValueError, OSError):  # its pipes were closed meanwhile: another worker failed, and all were ended
+            raise self._ended() from None
 
     def close(self) -> None:
         """End it and what it started, and remove its files."""
