@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import math
 from collections.abc import Callable, Iterable
 from typing import ClassVar
@@ -12,10 +11,10 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
+from privee.defenses.secret_keys import prepared_hmac
 from privee.errors import PriveeError
 from privee.randomness import KEYED, Draws, Shape, to_unit
 
-PAD_BYTES = 64
 _FROM_START = modes.CTR(bytes(16))
 
 
@@ -48,21 +47,5 @@ class RowDraws(Draws):
 
 
 def stream_keys(key: bytes, start: bytes) -> Callable[[Iterable[bytes]], list[bytes]]:
-    """From the messages of rows, all of which begin with `start`, to the keys of their draws.
-
-    HMAC-SHA256 (RFC 2104), with the part that all messages share worked out once. The key lives in this closure alone.
-    """
-    filled = (hashlib.sha256(key).digest() if len(key) > PAD_BYTES else key).ljust(PAD_BYTES, b"\0")
-    inside = hashlib.sha256(bytes(byte ^ 0x36 for byte in filled) + KEYED + start)
-    outside = hashlib.sha256(bytes(byte ^ 0x5C for byte in filled))
-
-    def keys(messages: Iterable[bytes]) -> list[bytes]:
-        found = []
-        for message in messages:
-            inner, outer = inside.copy(), outside.copy()
-            inner.update(message)
-            outer.update(inner.digest())
-            found.append(outer.digest())
-        return found
-
-    return keys
+    """From the messages of rows, all of which begin with `start`, to the keys of their draws."""
+    return prepared_hmac(key, KEYED + start)

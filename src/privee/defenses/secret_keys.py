@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from privee.errors import PriveeError, SettingError
@@ -36,3 +38,27 @@ def read_key(path: str | os.PathLike[str]) -> bytes:
             return check_key(file.read())
     except OSError as error:
         raise PriveeError(f"cannot read the key file {path}: {error.strerror}") from None
+
+
+PAD_BYTES = 64
+
+
+def prepared_hmac(key: bytes, start: bytes = b"") -> Callable[[Iterable[bytes]], list[bytes]]:
+    """HMAC-SHA256 (RFC 2104) of messages that all begin with `start`, with what they share worked out once.
+
+    The key lives in this closure alone.
+    """
+    filled = (hashlib.sha256(key).digest() if len(key) > PAD_BYTES else key).ljust(PAD_BYTES, b"\0")
+    inside = hashlib.sha256(bytes(byte ^ 0x36 for byte in filled) + start)
+    outside = hashlib.sha256(bytes(byte ^ 0x5C for byte in filled))
+
+    def digests(messages: Iterable[bytes]) -> list[bytes]:
+        found = []
+        for message in messages:
+            inner, outer = inside.copy(), outside.copy()
+            inner.update(message)
+            outer.update(inner.digest())
+            found.append(outer.digest())
+        return found
+
+    return digests
