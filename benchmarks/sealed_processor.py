@@ -32,7 +32,7 @@ from privee.vfl.run_format import PartyDescription
 from privee.vfl.seal.code_column import CodeColumn
 
 RESULTS = Path(__file__).parent / "results" / "sealed_processor.json"
-BATCH, REQUESTS, TURNS = 1024, 12, 6
+BATCH, REQUESTS, TURNS = 1024, 60, 6
 
 
 def main() -> None:

@@ -13,6 +13,8 @@ from sklearn.linear_model import Ridge
 
 Array = NDArray[np.float64]
 TRAIN, TEST, OUTPUTS = 3000, 2000, 64
+RARE = 20
+"""A column is told best only if as many records, known and attacked, differ from its commonest value; else by chance."""
 _guesses: dict[bytes, Array] = {}
 """What can be said without a code is the same for all seals of the same records."""
 
@@ -43,7 +45,14 @@ def left(own: Array, private: Array, told: Array, train: Array, test: Array, see
     # One learner for all columns, as the guess; then each column by its best.
     share = min(found.mean(axis=1).min(), guesses.mean(axis=1).min()) / guesses.mean(axis=1).min()
     by_column = best / np.maximum(guess, 1e-9)
+    by_column[_rare(private[train]) | _rare(private[test])] = np.inf
     return {"left": float(share), "worst": float(by_column.min()), "column": int(varied[by_column.argmin()])}
+
+
+def _rare(values: Array) -> NDArray[np.bool_]:
+    """Columns in which fewer than `RARE` records differ from the commonest value."""
+    commonest = np.array([np.unique(column, return_counts=True)[1].max() for column in values.T])
+    return len(values) - commonest < RARE
 
 
 def _errors(inputs: Array, outputs: Array, train: Array, test: Array, seed: int, extra: Array | None = None) -> Array:

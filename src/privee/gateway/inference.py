@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from privee.defenses import Defense, Repeatable
 from privee.gateway.channel.party_channel import PartyChannel
 from privee.gateway.coordinator_model import CoordinatorModel
-from privee.gateway.joint_scoring import JointScoring
+from privee.gateway.kept_scores import KeptScores
 from privee.gateway.ledger.group_commit import GroupCommit
 from privee.gateway.ledger.ledger import (
     ChargeQuote,
@@ -65,11 +65,11 @@ class Inference:
     price: Price
     counter: GroupCommit | None
     repeatable: Repeatable | None = None
-    _scoring: JointScoring = dataclasses.field(init=False, repr=False)
+    _kept: KeptScores = dataclasses.field(init=False, repr=False)
     _spent: set[str] = dataclasses.field(default_factory=set, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_scoring", JointScoring(self.model))
+        object.__setattr__(self, "_kept", KeptScores(self.model, self.channel))
 
     async def infer(self, query: Query, key_id: str, *, write: Write | None = None) -> Answer:
         """Release, once the ledger has it on disk.
@@ -87,8 +87,7 @@ class Inference:
         release_id = secrets.token_hex(16)
         if self.counter and self._worth_asking(query.entities, key_id):
             await self._refuse_early(self.counter, ChargeRequest(query.entities, self.price, key_id, release_id))
-        embeddings = await self.channel.embeddings(query.entities, query.columns)
-        scores = await self._scoring.scores(embeddings)
+        embeddings, scores = await self._kept.worked_out(query.entities, query.columns)
         pinned = None if self.counter is None else questions(self.model, embeddings)
         ask = ChargeRequest(query.entities, self.price, key_id, release_id, questions=pinned)
         try:

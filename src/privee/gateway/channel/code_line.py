@@ -15,6 +15,7 @@ class CodeLine:
     """Stands where a connection to the party would: the same questions, with no network."""
 
     features = None
+    unchanging = True
 
     def __init__(self, name: str, column: CodeColumn, expected_weights: str | None = None) -> None:
         self.name, self._column, self._expected = name, column, expected_weights

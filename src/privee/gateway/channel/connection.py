@@ -39,6 +39,8 @@ from privee.pki.identity import Identity, party_name
 class PartyConnection:
     """Talks to one party. Made anywhere, used in one event loop."""
 
+    unchanging = False
+
     def __init__(
         self,
         name: str,

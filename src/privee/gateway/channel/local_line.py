@@ -44,6 +44,11 @@ class LocalLine:
         """Numbers in a row of the party's columns."""
         return self._party.about.features
 
+    @property
+    def unchanging(self) -> bool:
+        """Whether its table was read once, and it counts nothing by itself."""
+        return not self._party.waits
+
     async def embeddings(self, entities: tuple[str, ...], columns: Floats | None, expires: float) -> BatchAnswer:
         """Embeddings for these entities, by `expires` in the event loop's time."""
         check_width(columns, self.features)

@@ -116,6 +116,11 @@ class PartyChannel:
         """Numbers in a row of the active party's columns, once it has said so."""
         return self._lines[0].features
 
+    @property
+    def unchanging(self) -> bool:
+        """Whether nobody is asked or counts: what is said of an entity is then the same for ever."""
+        return all(line.unchanging for line in self._lines)
+
     async def embeddings(self, entities: Sequence[str], columns: np.ndarray | None = None) -> dict[str, np.ndarray]:
         """Every party's embeddings of these entities, (n, width) float32, by party.
 
