@@ -14,7 +14,7 @@ from sklearn.linear_model import Ridge
 Array = NDArray[np.float64]
 TRAIN, TEST, OUTPUTS = 3000, 2000, 64
 RARE = 20
-"""A column is told best only if as many records, known and attacked, differ from its commonest value; else by chance."""
+"""A column is told best only if so many records, known and attacked, differ from its commonest value: no chance."""
 _guesses: dict[bytes, Array] = {}
 """What can be said without a code is the same for all seals of the same records."""
 

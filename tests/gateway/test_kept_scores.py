@@ -1,4 +1,4 @@
-"""Scores that are worked out once where nobody is asked: the same bits, no more memory than allowed, and nothing stale."""
+"""Scores worked out once where nobody is asked: the same bits, no more memory than allowed, and nothing stale."""
 
 import asyncio
 

@@ -64,7 +64,7 @@ class KeptScores:
         return Worked(embeddings, await self._scoring.scores(embeddings))
 
     def _keep(self, entities: Sequence[str], found: Worked) -> None:
-        parts = {**found.embeddings, "": found.scores}
+        parts: dict[str, NDArray[Any]] = {**found.embeddings, "": found.scores}
         most = self._most_bytes // sum(part[0].nbytes for part in parts.values())
         new = {entity: place for place, entity in enumerate(entities) if entity not in self._slots}
         start = len(self._slots)
