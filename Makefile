@@ -2,7 +2,9 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-PYTEST = $(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder --durations=25
+# One more than there are cores: a good part of these tests waits for servers that they start.
+WORKERS := $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
+PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=25
 CORE_TESTS := tests/scores tests/theory tests/defenses \
 	$(addprefix tests/test_, atomic.py errors.py randomness.py registry.py) \
 	$(addprefix src/privee/, scores theory defenses atomic.py errors.py net.py progress.py randomness.py registry.py)

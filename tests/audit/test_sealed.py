@@ -113,6 +113,7 @@ def test_reports_and_audits_of_before_know_nothing_of_it(found, tmp_path):
     assert "subject-1-sealed" not in page
 
 
+@pytest.mark.slow
 def test_a_code_that_says_nothing_is_guarded_in_all_grades(tmp_path):
     """Epsilon 0.01. Figures count below 5 % for all columns and attacks together, so this fails once in 20 seeds."""
     subject = subject_from_run(sealed_run(tmp_path / "run", Seal(codes=8, epsilon=0.01), epochs=4))
@@ -174,6 +175,7 @@ def test_the_command_says_it(three, tmp_path):
 # --- recommendations -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_recommend_needs_no_budget_for_what_is_sealed(plain):
     effort = Effort(attacks=("logistic-regression", "sealed-code"), records=60, auxiliary_rows=150, jobs=1)
     found = recommend(Wishes(keep="ranking", variants=2), subject=subject_from_run(plain), effort=effort)

@@ -164,6 +164,7 @@ def test_what_was_found_before_the_end_is_kept(tmp_path):
     assert all(row.missing == () for row in board.rows)
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_it_goes_on(tmp_path):
     """The real command, ended by SIGKILL after its first findings: no cell is torn, and none is found twice."""
     line = (

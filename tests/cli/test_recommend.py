@@ -86,6 +86,7 @@ def test_the_command_for_ones_own_model(tmp_path):
     assert "20 records and 40 auxiliary rows" in told["tried_on"]
 
 
+@pytest.mark.slow
 def test_the_order_of_records(tmp_path):
     (tmp_path / "mine.py").write_text(LABELLED)
     asked = ("recommend", "--entry", "mine:parts", "--records", 20, "--auxiliary", 40, "--jobs", 1)

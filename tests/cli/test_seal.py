@@ -94,6 +94,7 @@ def test_bad_seals_get_one_line_and_leave_nothing(privee, arguments, words, tmp_
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_the_seal_that_tells_least_and_is_good_enough(told, privee):
     found = told("tune", "digits", "--model", "logistic", "--seal", "--lose", "0.1", "--out", "seals.json")
     tried = [trial["leaked_bits"] for trial in found["trials"]]

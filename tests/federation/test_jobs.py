@@ -221,6 +221,7 @@ def test_without_the_filter_scores_leave(found):
     assert came["meta"] == {"note": "of the site"}
 
 
+@pytest.mark.slow
 def test_simulated_sites_align_their_tables_and_train_as_in_one_process(tmp_path):
     """Pipelined, so that this crosses processes too."""
     names = ("bank", "shop", "phone")
@@ -244,6 +245,7 @@ def test_simulated_sites_align_their_tables_and_train_as_in_one_process(tmp_path
 # --- starting and stopping a kit ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_started_kit_ends_by_ctrl_c_with_all_it_started_and_runs_once(tmp_path):
     project = create_project(tmp_path / "project", digits_job("logistic", 2), port=free_port())
     process = started("start", project.kit("localhost"))
