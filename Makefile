@@ -12,7 +12,7 @@ CORE_TESTS := tests/scores tests/theory tests/defenses \
 QUICK := --hypothesis-profile=check -k "not 100000 and not spawn"
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo gateway check test test-all lint types layers core unit slow pythons bench clean
+.PHONY: demo gateway check test test-all lint types layers core unit slow notebooks pythons bench clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/privee demo
@@ -26,7 +26,7 @@ check: lint types layers core
 test: lint types layers unit
 
 # What takes minutes and repeats on running services what `make test` proves in smaller steps.
-test-all: test slow pythons
+test-all: test slow notebooks pythons
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -46,6 +46,10 @@ unit: $(VENV)/dev.stamp
 
 slow: $(VENV)/dev.stamp
 	$(PYTEST) -m slow
+
+# As a reader runs them, from the first cell to the last.
+notebooks: $(VENV)/dev.stamp
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -q -p no:cacheprovider -o addopts= -o testpaths= --nbmake --nbmake-timeout=300 docs/notebooks
 
 # The core alone, without PyTorch and the other extras, on every Python that is found here.
 pythons:
