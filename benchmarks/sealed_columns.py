@@ -1,6 +1,6 @@
 """What codes tell of each column, on Adult: the column told best, with and without `--sensitive`, and with epsilon.
 
-    PRIVEE_DATA_DIR=... python benchmarks/sealed_columns.py [--folder FOLDER] [--seeds 0 1 2] [--show]
+    PRIVEE_DATA_DIR=... python benchmarks/sealed_columns.py [--folder FOLDER] [--seeds 0 1 2] [--show] [--page]
 
 The passive party holds marital-status, relationship, capital-gain, capital-loss and occupation. The attacker has the
 code itself (`sealed-code`, as in audits): no question tells more. Cells go to benchmarks/results/sealed_columns.json.
@@ -28,6 +28,12 @@ from privee.vfl.seal import parse_seal
 from privee.vfl.seal.sealing import longer
 
 RESULTS = Path(__file__).parent / "results" / "sealed_columns.json"
+PAGE = Path(__file__).parents[1] / "docs" / "sealed_parties.md"
+START, END = "<!-- columns: made by benchmarks/sealed_columns.py --page -->", "<!-- end -->"
+HEAD = (
+    "| Adult, three seeds | accuracy | told best, by an audit's `sealed-code` | left | AUC (guess) | relationship left "
+    "| marital-status left |\n|---|---|---|---|---|---|---|"
+)
 SENSITIVE = ("relationship", "marital-status")
 CASES = (
     ("codes=8", ()),
@@ -57,16 +63,34 @@ def measured(spec: str, sensitive: tuple[str, ...], seed: int, folder: Path) -> 
     return {"accuracy": outcome.test.accuracy, "auc": outcome.worth.utility.auc, "grade": card.grade, "columns": told}
 
 
-def show(cells: dict[str, Any]) -> None:
-    print("| seal | seed | accuracy | told best | left | AUC (guess) | relationship left | marital-status left |")
-    print("|---|---|---|---|---|---|---|---|")
+def rows(cells: dict[str, Any]) -> list[str]:
+    """One line for each seal; of several seeds from the lowest figure to the highest."""
+    seals: dict[str, list[dict[str, Any]]] = {}
     for key, cell in cells.items():
-        name, worst = next(iter(cell["columns"].items()))
-        aucs = "-" if worst["auc"] is None else f"{worst['auc']:.2f} ({worst['guess_auc']:.2f})"
-        others = " | ".join(f"{cell['columns'][one]['left']:.2f}" for one in SENSITIVE)
-        spec, _, seed = key.rpartition(", seed ")
-        row = (spec, seed, f"{cell['accuracy']:.1%}", f"{name}, {worst['grade']}", f"{worst['left']:.2f}", aucs, others)
-        print(f"| {' | '.join(row)} |")
+        seals.setdefault(key.rpartition(", seed ")[0], []).append(cell)
+    lines = [HEAD]
+    for spec, some in seals.items():
+        worst = [next(iter(cell["columns"].items())) for cell in some]
+        names = "; ".join(dict.fromkeys(f"{name}, {one['grade']}" for name, one in worst))
+        figures = [[one[kind] for _, one in worst if one[kind] is not None] for kind in ("left", "auc", "guess_auc")]
+        told = [spanned([cell["accuracy"] for cell in some], "{:.1%}"), names, spanned(figures[0])]
+        told += [f"{spanned(figures[1])} ({spanned(figures[2])})" if figures[1] else "-"]
+        told += [spanned([cell["columns"][name]["left"] for cell in some]) for name in SENSITIVE]
+        lines.append(f"| {spec.replace(', sensitive', ', both sensitive')} | {' | '.join(told)} |")
+    return lines
+
+
+def spanned(values: list[float], form: str = "{:.2f}") -> str:
+    """`0.03 to 0.04`, or one figure where they read alike."""
+    low, high = form.format(min(values)), form.format(max(values))
+    return low if low == high else f"{low} to {high}"
+
+
+def write_page(lines: list[str]) -> None:
+    """Put the table into the page."""
+    before, rest = PAGE.read_text(encoding="utf-8").split(START)
+    table = "\n".join(lines)
+    PAGE.write_text(f"{before}{START}\n{table}\n{END}{rest.split(END, 1)[1]}", encoding="utf-8")
 
 
 def main() -> None:
@@ -74,16 +98,20 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "privee-sealed-frontier")
     parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2])
     parser.add_argument("--show", action="store_true", help="print what is stored and measure nothing")
+    parser.add_argument("--page", action="store_true", help="put what is stored into docs/sealed_parties.md as well")
     given = parser.parse_args()
     torch.set_num_threads(1)
     cells: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    for seed in [] if given.show else given.seeds:
+    for seed in [] if given.show or given.page else given.seeds:
         for spec, sensitive in CASES:
             key = f"{spec}{', sensitive' if sensitive else ''}, seed {seed}"
             if key not in cells:
                 cells[key] = measured(spec, sensitive, seed, given.folder)
                 RESULTS.write_text(json.dumps(cells, indent=1) + "\n", encoding="utf-8")
-    show(cells)
+    lines = rows(cells)
+    print("\n".join(lines))
+    if given.page:
+        write_page(lines)
 
 
 if __name__ == "__main__":
