@@ -17,6 +17,7 @@ from fastapi.routing import APIRoute
 from pydantic import ValidationError
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from privee.errors import PriveeError
 from privee.gateway.http.access import NO_KEY
 from privee.gateway.http.binary import HEAD_LENGTH, attach, split
 from privee.gateway.http.inference_routes import check_version
@@ -46,6 +47,8 @@ class PlainRoute(APIRoute):
     async def answer(self, request: Request, content: bytes) -> Response:
         """Check, in the order in which FastAPI did: values, the model's name, the key, the body."""
         model, service = request.path_params["model"], request.app.state.service
+        if request.headers.get("content-encoding", "identity") != "identity":
+            raise PriveeError("compressed requests are not taken: send it without Content-Encoding")
         head, behind = split(request.headers.get(HEAD_LENGTH), content)
         check_values(head, await service.most_values())
         if len(model) > MOST_NAME:
