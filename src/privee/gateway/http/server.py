@@ -155,18 +155,22 @@ def serve(settings: GatewaySettings, *, ready_file: Path | None = None, announce
             stack.callback(ready_file.unlink, missing_ok=True)
         start_logging()
 
+        def greet() -> None:
+            announce(" and gRPC on ".join(where.values()))
+
         def ready() -> None:
             if ready_file is not None:
                 with whole_file(ready_file, force=True) as partial:
                     partial.write_text(json.dumps(where | {"pid": os.getpid()}), encoding="utf-8")
+            if settings.workers > 1:
+                greet()
 
-        greeting = " and gRPC on ".join(where.values())
         if settings.workers == 1:
-            announce(greeting)  # above the log; who connects now is answered soon
+            greet()  # above the log; who connects now is answered soon
             _run(service, listening, held, told=ready)
         else:
             service.discard()  # each worker opens its own; this was to see that it can
-            _run_workers(settings, listening, held, lambda: (ready(), announce(greeting)))
+            _run_workers(settings, listening, held, ready)
 
 
 def _run(
