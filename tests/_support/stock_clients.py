@@ -107,3 +107,4 @@ def stock(way: str, place: dict[str, str], key: str | None, ca: str | None = Non
         yield Stock(module, client, key, json)
     finally:
         client.close()
+        client.close = lambda: None  # its end calls it again, in any thread, which gevent does not bear

@@ -19,6 +19,7 @@ from privee.gateway.rpc import calls
 from privee.gateway.rpc.messages import CLASSES, SERVICE
 from privee.gateway.rpc.server import reserve
 from tests._support.local_gateway import Local
+from tests._support.rpc_requests import request
 
 INFER = f"/v2/models/{MODEL}/infer"
 MIB = 1 << 20
@@ -46,13 +47,6 @@ def call(served):
                 return error.code().name, error.details()
 
         yield made
-
-
-def request(*entities: str, **more) -> bytes:
-    tensor = {"name": "entities", "datatype": "BYTES", "shape": [len(entities)]}
-    contents = {"bytes_contents": [one.encode() for one in entities]}
-    made = CLASSES["ModelInferRequest"](**{"model_name": MODEL, "inputs": [tensor | {"contents": contents}]} | more)
-    return made.SerializeToString()
 
 
 RAW = {"name": "entities", "datatype": "BYTES", "shape": [1]}

@@ -1,7 +1,9 @@
 """Stock clients, real processes, real TLS: binary tensors over HTTP, JSON, and gRPC, on the same terms."""
 
 import contextlib
+import json
 import re
+import ssl
 import subprocess
 import sys
 import threading
@@ -15,7 +17,7 @@ import pytest
 import privee
 from privee.gateway.demo import MODEL, PARTIES
 from tests._support.gateway_world import Running, gateway_world
-from tests._support.stock_clients import InferenceServerException, status, stock
+from tests._support.stock_clients import InferenceServerException, Stock, status, stock
 
 pytestmark = pytest.mark.filterwarnings("ignore:ssl:DeprecationWarning")  # gevent's own
 DOCS = Path(__file__).parents[3] / "docs" / "gateway.md"
@@ -203,14 +205,34 @@ def test_a_rate_holds_over_both_ways_together(ask, world):
 def test_an_entity_gives_exactly_its_limit_to_all_ways_at_once(ask, world):
     """Twelve clients, four of each kind, four questions each, about one entity that may give six releases."""
     outcomes: list[int | str] = []
+    context, headers = ssl.create_default_context(cafile=world.ca), {"Authorization": f"Bearer {world.key('consumer')}"}
+
+    def over_http(client: httpx.Client, way: str) -> int | str:
+        """What the stock client sends, which cannot be used in several threads."""
+        told = {"name": "entities", "shape": [1], "datatype": "BYTES"}
+        raw = b"\x03\x00\x00\x00360" if way == "binary" else b""
+        told |= {"parameters": {"binary_data_size": len(raw)}} if raw else {"data": ["360"]}
+        head = json.dumps({"inputs": [told], "parameters": {"binary_data_output": bool(raw)}}).encode()
+        length = {"Inference-Header-Content-Length": str(len(head))} if raw else {}
+        answer = client.post(f"/v2/models/{MODEL}/infer", content=head + raw, headers=headers | length)
+        if answer.status_code != 200:
+            return answer.status_code
+        size = int(answer.headers.get("Inference-Header-Content-Length", len(answer.content)))
+        return json.loads(answer.content[:size])["parameters"]["release_id"]
+
+    def over_grpc(one: Stock, way: str) -> int | str:
+        try:
+            return one.said(one.ask(["360"]))["release_id"]
+        except InferenceServerException as error:
+            return status(error)
 
     def work(way: str) -> None:
-        with stock(way, world.gateway.ready, world.key("consumer"), world.ca) as one:
-            for _ in range(4):
-                try:
-                    outcomes.append(one.said(one.ask(["360"]))["release_id"])
-                except InferenceServerException as error:
-                    outcomes.append(status(error))
+        made = httpx.Client(base_url=world.url, verify=context), over_http
+        with contextlib.ExitStack() as stack:
+            if way == "grpc":
+                made = stock(way, world.gateway.ready, world.key("consumer"), world.ca), over_grpc
+            client = stack.enter_context(made[0])
+            outcomes.extend(made[1](client, way) for _ in range(4))
 
     threads = [threading.Thread(target=work, args=(way,)) for way in WAYS * 4]
     for thread in threads:
@@ -220,7 +242,7 @@ def test_an_entity_gives_exactly_its_limit_to_all_ways_at_once(ask, world):
     released = [one for one in outcomes if isinstance(one, str)]
     assert Counter(one for one in outcomes if isinstance(one, int)) == {429: 48 - LIMIT}
     assert len(set(released)) == len(released) == LIMIT
-    with httpx.Client(base_url=world.url, verify=world.ca) as client:
+    with httpx.Client(base_url=world.url, verify=context) as client:
         headers = {"Authorization": f"Bearer {world.key('auditor')}"}
         spent = client.post("/ledger/spent", json={"entity": "360"}, headers=headers).json()
         metrics = client.get("/metrics", headers=headers).text
