@@ -52,11 +52,15 @@ SERVED = (
 )
 BATCH, COLUMNS, BAR = 1024, 32, 0.8
 WAYS = ("json", "binary", "grpc")
-CASES = {"ids alone": False, "ids and own columns": True}
+CASES = {
+    "ids as text": {"whole": False, "columns": False},
+    "ids as whole numbers": {"whole": True, "columns": False},
+    "ids as text, own columns": {"whole": False, "columns": True},
+}
 Ask = Callable[[], Any]
 
 
-def askers(ready: Mapping[str, str], world: World, *, columns: bool) -> dict[str, Ask]:
+def askers(ready: Mapping[str, str], world: World, *, whole: bool, columns: bool) -> dict[str, Ask]:
     """The three ways to ask the same."""
     key, ca = f"Bearer {world.api_key('consumer', rate='100000000/minute')}", str(world.certs / "ca.pem")
     over_http = tritonclient.http.InferenceServerClient(
@@ -65,7 +69,8 @@ def askers(ready: Mapping[str, str], world: World, *, columns: bool) -> dict[str
     over_grpc = tritonclient.grpc.InferenceServerClient(ready["grpc"], ssl=True, root_certificates=ca)
     ids = np.array([str(number).encode() for number in range(BATCH)], dtype=object)
     rows = np.random.default_rng(0).random((BATCH, COLUMNS)).astype(np.float32)
-    given = {"entities": ("BYTES", ids)} | ({"columns": ("FP32", rows)} if columns else {})
+    named = ("INT64", np.arange(BATCH)) if whole else ("BYTES", ids)
+    given = {"entities": named} | ({"columns": ("FP32", rows)} if columns else {})
 
     def http(binary: bool) -> Any:
         module = tritonclient.http
@@ -128,7 +133,7 @@ def main() -> None:
         process = psutil.Process(gateway.pid)
         found["load_before"] = os.getloadavg()[0]
         found["rows"] = [
-            row(case, askers(gateway.ready, world, columns=columns), process, turns) for case, columns in CASES.items()
+            row(case, askers(gateway.ready, world, **given_as), process, turns) for case, given_as in CASES.items()
         ]
         found["load_after"] = os.getloadavg()[0]
     show(found)

@@ -169,6 +169,32 @@ def test_a_call_whose_caller_is_gone_is_worked_on_and_noted(served, call, monkey
     ]
 
 
+def test_a_call_under_way_is_answered_before_it_stops(folder, tmp_path, monkeypatch):
+    begun, told = threading.Event(), []
+
+    async def slow(self, query, key_id, *, write=None):
+        begun.set()
+        await asyncio.sleep(0.5)
+        raise PriveeError("answered all the same")
+
+    with Local(folder, tmp_path, grpc_port=0) as local:
+        monkeypatch.setattr(type(local.service.inference), "infer", slow)
+        metadata = [("authorization", f"Bearer {local.key('consumer')}")]
+
+        def ask() -> None:
+            with grpc.insecure_channel(local.grpc) as channel:
+                try:
+                    channel.unary_unary(f"/{SERVICE}/ModelInfer")(request("17"), metadata=metadata, timeout=20)
+                except grpc.RpcError as error:
+                    told.append(error.details())
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        assert begun.wait(20)
+    asking.join()
+    assert told == ["answered all the same"]
+
+
 # Bytes over HTTP
 
 HEAD = "inference-header-content-length"

@@ -32,6 +32,8 @@ def entities_of(tensor: InputTensor, most: int) -> list[str]:
         raise PriveeError(f'the tensor "entities" says {count} and holds {len(found)}')
     if tensor.datatype == "BYTES" and _are_entities(found):
         return found
+    if isinstance(tensor.data, memoryview) and tensor.datatype == "INT64":
+        return list(map(str, found))
     return [_entity(value, position, tensor.datatype) for position, value in enumerate(found)]
 
 

@@ -42,7 +42,8 @@ def reserve(settings: GatewaySettings) -> socket.socket:
             alone.bind((host, settings.grpc_port or 0))
             place = alone.getsockname()
         held = socket.socket(family, socket.SOCK_STREAM)
-        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
+            held.setsockopt(socket.SOL_SOCKET, option, 1)
         held.bind(place)
     except OSError as error:
         raise PriveeError(f"cannot listen on {settings.host}:{settings.grpc_port}: {error.strerror}") from None
