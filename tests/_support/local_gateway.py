@@ -5,7 +5,6 @@ import html
 import re
 import socket
 import threading
-import time
 from pathlib import Path
 from uuid import uuid4
 
@@ -14,8 +13,9 @@ import uvicorn
 
 from privee.defenses import defense
 from privee.gateway.demo import World
-from privee.gateway.http.server import make_app
+from privee.gateway.http.server import GatewayServer, make_app
 from privee.gateway.ledger.ledger import ChargeRequest, Ledger
+from privee.gateway.rpc.server import RpcServer, reserve
 from privee.gateway.service import open_service
 from privee.gateway.settings import GatewaySettings
 
@@ -35,19 +35,29 @@ class Local:
         self.service = open_service(GatewaySettings(ledger_url=url, ledger_key=key, **given))
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        self._server = uvicorn.Server(uvicorn.Config(make_app(self.service), log_config=None, access_log=False))
+        self._ready = threading.Event()
+        self._server = self._made(make_app(self.service))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
+
+    def _made(self, app) -> GatewayServer:
+        """With gRPC, if the settings say so; `grpc` is where."""
+        if self.service.settings.grpc_port is not None:
+            self._held = reserve(self.service.settings)
+            self.grpc = f"127.0.0.1:{self._held.getsockname()[1]}"
+            app.state.rpc = RpcServer(app.state, self._held)
+        return GatewayServer(uvicorn.Config(app, log_config=None, access_log=False), self._ready.set, app.state.rpc)
 
     def __enter__(self) -> "Local":
         self._thread.start()
-        while not self._server.started:
-            time.sleep(0.005)
+        assert self._ready.wait(60)
         return self
 
     def __exit__(self, *_) -> None:
         self._server.should_exit = True
         self._thread.join()
         self._socket.close()
+        if self.service.settings.grpc_port is not None:
+            self._held.close()
 
     def key(self, role: str = "auditor", name: str = "somebody") -> str:
         return self.service.keys.create(name, role, ["*"], actor="test").text

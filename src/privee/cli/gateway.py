@@ -86,6 +86,9 @@ def serve(
     deadline: Annotated[float, typer.Option(help="Seconds for the parties to answer, retries included.")] = 2.0,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 picks a free one.")] = 8080,
+    grpc_port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Serve gRPC here too; 0 picks a free one. [default: do not]")
+    ] = None,
     tls: Annotated[bool | None, typer.Option("--tls/--no-tls", help="HTTPS; default: unless on loopback.")] = None,
     max_body: Annotated[int, typer.Option(help="Largest request in bytes.")] = 4 << 20,
     max_entities: Annotated[int, typer.Option(help="Most entities in one request.")] = 4096,
@@ -96,7 +99,9 @@ def serve(
     audit: Annotated[
         Path | None, typer.Option(help="For the dashboard: what `privee audit` wrote, its folder or report.html.")
     ] = None,
-    ready_file: Annotated[Path | None, typer.Option(help="Written when ready: JSON with url and pid.")] = None,
+    ready_file: Annotated[
+        Path | None, typer.Option(help="Written when ready: JSON with url, pid and, if served, grpc.")
+    ] = None,
 ) -> None:
     """Answer predictions with releases, each counted in the ledger before it leaves.
 
@@ -122,6 +127,7 @@ def serve(
         deadline=deadline,
         host=host,
         port=port,
+        grpc_port=grpc_port,
         tls=tls,
         max_body=max_body,
         max_entities=max_entities,

@@ -44,6 +44,7 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
             party's are another; None: any number. Usual is 1, and any number where all passive parties are sealed.
         deadline: seconds for the parties to answer, retries included.
         host, port: where to listen; port 0 picks a free one.
+        grpc_port: where to serve gRPC too, on the same host and with the same certificate; None: nowhere.
         tls: serve HTTPS with the coordinator's certificate; None: wherever the address is not loopback.
         max_body: largest request in bytes.
         max_entities: most entities in one request.
@@ -76,6 +77,7 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
     codes: Mapping[str, Path] = dataclasses.field(default_factory=dict)
     workers: int = 1
     local: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    grpc_port: int | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.deadline <= 600:
@@ -84,6 +86,8 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
             raise SettingError(f"a request must be allowed 1024 bytes at least, and 1 to {MAX_ENTITIES} entities")
         if not 1 <= self.workers <= MOST_WORKERS:
             raise SettingError(f"there are 1 to {MOST_WORKERS} workers")
+        if self.grpc_port is not None and (not 0 <= self.grpc_port <= 65535 or self.grpc_port == self.port != 0):
+            raise SettingError("the gRPC port must lie between 0 and 65535, and not be that of HTTP")
         check_rate(self.unknown)
         usual = self.variants is None or self.variants == "usual"
         if not usual and (type(self.variants) is not int or self.variants < 1):

@@ -79,19 +79,25 @@ class Access:
         """
         if scope["method"] != "POST" or scope["path"].startswith(PAGES):
             return None
-        kind, _, text = scope["state"]["headers"].get(b"authorization", b"").decode("latin-1").partition(" ")
+        given = scope["state"]["headers"].get(b"authorization", b"").decode("latin-1")
         try:
-            record = await self.find(text.strip()) if kind.lower() == "bearer" else None
-        except LedgerUnavailableError as error:
-            return DeniedError(503, "ledger-unavailable", f"{error}; nothing was released")
-        if record is None:
-            return NO_KEY
-        scope["state"] |= {"admitted": record, "log": {"key": record.id}}
-        try:
+            record = await self.known(given)
+            scope["state"] |= {"admitted": record, "log": {"key": record.id}}
             self.count(record)
         except DeniedError as denied:
             return denied
         return None
+
+    async def known(self, given: str) -> KeyRecord:
+        """The record of the key in `Bearer KEY`; raises if there is none."""
+        kind, _, text = given.partition(" ")
+        try:
+            record = await self.find(text.strip()) if kind.lower() == "bearer" else None
+        except LedgerUnavailableError as error:
+            raise DeniedError(503, "ledger-unavailable", f"{error}; nothing was released") from None
+        if record is None:
+            raise NO_KEY
+        return record
 
     def count(self, record: KeyRecord) -> None:
         """One more request with this key."""

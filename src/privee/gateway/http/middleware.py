@@ -182,6 +182,10 @@ class Metrics:
             "privee_http_request_duration_seconds", "Time to answer.", ["route"], buckets=SECONDS
         )
         self.in_flight = gauge("privee_http_requests_in_flight", "Requests being answered.")
+        self.calls = counter("privee_grpc_requests", "gRPC calls.", ["method", "code"])
+        self.call_seconds = histogram(
+            "privee_grpc_request_duration_seconds", "Time to answer a gRPC call.", ["method"], buckets=SECONDS
+        )
         self.releases = counter("privee_releases", "Requests answered with releases.")
         self.entities = counter("privee_released_entities", "Releases: one for each entity of an answered request.")
         self.charged = counter("privee_charged_entities", "Releases that were charged.")
@@ -203,6 +207,11 @@ class Metrics:
             self._noted[route, status] = found
         found[0].inc()
         found[1].observe(seconds)
+
+    def note_call(self, method: str, code: str, seconds: float) -> None:
+        """A gRPC call has ended so."""
+        self.calls.labels(method, code).inc()
+        self.call_seconds.labels(method).observe(seconds)
 
     def text(self, health: Health) -> bytes:
         """All of it as Prometheus reads it."""

@@ -17,16 +17,21 @@ from fastapi.routing import APIRoute
 from pydantic import ValidationError
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from privee.errors import PriveeError
 from privee.gateway.http.access import NO_KEY
+from privee.gateway.http.binary import HEAD_LENGTH, attach, split
+from privee.gateway.http.inference_routes import check_version
 from privee.gateway.http.problems import check_values, problem_of
 from privee.gateway.http.protocol import InferRequest
 
 MOST_NAME = 128
 _BEFORE, _JSON = "/v2/models/", "application/json"
+_UNNAMED = ("", "application/octet-stream")
+"""What senders of binary tensors call their requests, if anything; their heads are JSON."""
 
 
 class PlainRoute(APIRoute):
-    """A route `/v2/models/{model}/WORD` whose function takes request, model, body and key.
+    """A route `/v2/models/{model}/WORD`, or of one version, whose function takes request, model, body and key.
 
     However a request gets here, it is checked and answered by `answer` alone.
     """
@@ -41,14 +46,18 @@ class PlainRoute(APIRoute):
 
     async def answer(self, request: Request, content: bytes) -> Response:
         """Check, in the order in which FastAPI did: values, the model's name, the key, the body."""
-        model = request.path_params["model"]
-        check_values(content, await request.app.state.service.most_values())
+        model, service = request.path_params["model"], request.app.state.service
+        if request.headers.get("content-encoding", "identity") != "identity":
+            raise PriveeError("compressed requests are not taken: send it without Content-Encoding")
+        head, behind = split(request.headers.get(HEAD_LENGTH), content)
+        check_values(head, await service.most_values())
         if len(model) > MOST_NAME:
             raise _wrong("string_too_long", ("path", "model"), f"String should have at most {MOST_NAME} characters")
         key = getattr(request.state, "admitted", None)
         if key is None:  # a body that was read is that of a known key; should it ever not be
             raise NO_KEY
-        answer: Response = await self.endpoint(request, model, read_body(request, content), key)
+        check_version(service, request.path_params.get("version", ""))
+        answer: Response = await self.endpoint(request, model, read_body(request, head, behind), key)
         return answer
 
 
@@ -60,11 +69,11 @@ class Shortcut:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or pass it on."""
-        route, model = self._found(scope)
+        route, named = self._found(scope)
         if route is None:
             await self.app(scope, receive, send)
             return
-        scope["route"], scope["path_params"] = route, {"model": model}
+        scope["route"], scope["path_params"] = route, named
         request = Request(scope, receive)
         try:
             answer = await route.answer(request, scope["state"]["body"])
@@ -72,42 +81,58 @@ class Shortcut:
             answer = await problem_of(request, error)
         await answer(scope, receive, send)
 
-    def _found(self, scope: Scope) -> tuple[PlainRoute | None, str]:
+    def _found(self, scope: Scope) -> tuple[PlainRoute | None, dict[str, str]]:
         """Only what is surely such an address; of others FastAPI knows best."""
         if scope["type"] != "http" or scope["method"] != "POST" or not scope["path"].startswith(_BEFORE):
-            return None, ""
-        model, _, word = scope["path"][len(_BEFORE) :].partition("/")
-        return (self.routes.get(word), model) if model else (None, "")
+            return None, {}
+        match scope["path"][len(_BEFORE) :].split("/"):
+            case [model, word] if model:
+                return self.routes.get(word), {"model": model}
+            case [model, "versions", version, word] if model and version:
+                return self.routes.get(f"versions/{word}"), {"model": model, "version": version}
+        return None, {}
 
 
 def plain_routes(router: APIRouter) -> dict[str, PlainRoute]:
-    """A router's, by their last words."""
-    return {route.path.rpartition("/")[2]: route for route in router.routes if isinstance(route, PlainRoute)}
+    """A router's, by the words behind the model's name."""
+    return {_words(route.path): route for route in router.routes if isinstance(route, PlainRoute)}
 
 
-def read_body(request: Request, content: bytes) -> InferRequest:
-    """What a request says, checked.
+def _words(path: str) -> str:
+    parts = path.removeprefix(_BEFORE).split("/")
+    return "/".join(part for part in parts if not part.startswith("{"))
+
+
+def read_body(request: Request, head: bytes, behind: memoryview) -> InferRequest:
+    """What a request says, checked, with the bytes behind its head.
 
     Raises:
         RequestValidationError: what is wrong, and where.
+        PriveeError: the bytes are not those that the head speaks of.
     """
-    if not content:
+    if not head:
         raise _wrong("missing", ("body",), "Field required")
-    given: Any = content
-    if _is_json(request.headers.get("content-type", "")):
-        try:
-            given = orjson.loads(content)
-        except orjson.JSONDecodeError as error:
-            raise _wrong("json_invalid", ("body", error.pos), "JSON decode error") from None
+    if not _is_json(request.headers.get("content-type", "")):
+        raise _wrong("model_type", ("body",), "Input should be JSON")
+    try:
+        given: Any = orjson.loads(head)
+    except orjson.JSONDecodeError as error:
+        raise _wrong("json_invalid", ("body", error.pos), "JSON decode error") from None
+    return validated(attach(given, behind))
+
+
+def validated(given: Any) -> InferRequest:
+    """A request from plain values; what is wrong with them is told as if they were a body."""
     try:
         return InferRequest.model_validate(given)
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False)
-        raise RequestValidationError([one | {"loc": ("body", *one["loc"])} for one in found]) from None
+        # It was JSON, whatever it was called: a place of its own, or it would be told to be JSON.
+        raise RequestValidationError([one | {"loc": ("body", *(one["loc"] or ("body",)))} for one in found]) from None
 
 
 def _is_json(kind: str) -> bool:
-    if kind == _JSON:
+    if kind == _JSON or kind in _UNNAMED:
         return True
     message = email.message.Message()
     message["content-type"] = kind

@@ -5,10 +5,11 @@ Bodies are looked over before they are parsed, because parsing stops everybody e
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -20,6 +21,9 @@ from privee.errors import PriveeError
 from privee.gateway.http.protocol import Problem, Refusal
 from privee.gateway.ledger.ledger import LedgerUnavailableError, RefusedError
 from privee.party.errors import PartyError
+
+if TYPE_CHECKING:
+    from privee.gateway.http.middleware import Metrics
 
 PARTY_STATUS = {"deadline": 504, "unreachable": 503, "unknown-entity": 404, "columns": 400, "budget": 429}
 BAD_GATEWAY = 502
@@ -68,67 +72,85 @@ def problem(status: int, code: str, words: str, **more: Any) -> JSONResponse:
     return JSONResponse({"error": words, "code": code} | more, status)
 
 
-def handle_problems(app: FastAPI) -> None:
-    """Give each kind of failure its status."""
-    for kind, answer in _handlers().items():
-        app.add_exception_handler(kind, answer)
+@dataclasses.dataclass(frozen=True)
+class Told:
+    """What is told of a failure, whichever way it was asked: HTTP's status, a code, one line, and more for programs."""
+
+    status: int
+    code: str
+    words: str
+    more: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def response(self) -> JSONResponse:
+        """As HTTP tells it."""
+        answer = problem(self.status, self.code, self.words, **self.more)
+        answer.headers.update(self.headers)
+        return answer
 
 
-async def problem_of(request: Request, error: Exception) -> Response:
-    """The same where FastAPI is not asked: what it would have answered. Raises what nobody has words for."""
-    handlers = _handlers()
-    for kind in type(error).__mro__:
-        if kind in handlers:
-            return await handlers[kind](request, error)
+def told_of(error: Exception, metrics: Metrics, kind: str = "application/json") -> Told:
+    """Words for a failure, which is counted; `kind` is what the sender called its body. Raises what has no words."""
+    tellers = _tellers()
+    for family in type(error).__mro__:
+        if family in tellers:
+            return tellers[family](error, metrics, kind)
     raise error
 
 
-async def _denied(request: Request, error: Any) -> Response:
-    answer = problem(error.status, error.code, error.words)
-    answer.headers.update(error.headers)
+async def problem_of(request: Request, error: Exception) -> Response:
+    """The response to a request that failed so. Raises what nobody has words for."""
+    return told_of(error, request.app.state.metrics, request.headers.get("content-type", "")).response()
+
+
+def handle_problems(app: FastAPI) -> None:
+    """Let FastAPI tell the same where it is asked."""
+    for family in _tellers():
+        app.add_exception_handler(family, problem_of)
+
+
+def _denied(error: Any, metrics: Metrics, _: str) -> Told:
     if error.status == 429:
-        request.app.state.metrics.refusals.labels("rate").inc()
-    return answer
+        metrics.refusals.labels("rate").inc()
+    return Told(error.status, error.code, error.words, headers=error.headers)
 
 
-async def _refused(request: Request, error: Any) -> Response:
-    request.app.state.metrics.refusals.labels(error.code).inc()
-    answer = problem(429, error.code, str(error), refused=error.details())
-    if error.retry_after is not None:
-        answer.headers["retry-after"] = str(max(error.retry_after, 1))
-    return answer
+def _refused(error: Any, metrics: Metrics, _: str) -> Told:
+    metrics.refusals.labels(error.code).inc()
+    wait = {} if error.retry_after is None else {"retry-after": str(max(error.retry_after, 1))}
+    return Told(429, error.code, str(error), {"refused": error.details()}, wait)
 
 
-async def _party(request: Request, error: Any) -> Response:
-    metrics, status = request.app.state.metrics, PARTY_STATUS.get(error.kind, BAD_GATEWAY)
+def _party(error: Any, metrics: Metrics, _: str) -> Told:
+    status = PARTY_STATUS.get(error.kind, BAD_GATEWAY)
     if error.kind == "budget":  # a refusal, not a failure: it does what it should
         metrics.refusals.labels("party-budget").inc()
-        return problem(status, "party-budget", str(error))
+        return Told(status, "party-budget", str(error))
     if error.kind != "unknown-entity":
         metrics.party_errors.labels(error.party, error.kind).inc()
-        return problem(status, f"party-{error.kind}", str(error))
+        return Told(status, f"party-{error.kind}", str(error))
     # Which party lacks the record is that party's secret.
     metrics.refusals.labels("unknown-entity").inc()
     places = ", ".join(map(str, error.positions[:20])) + (", ..." if len(error.positions) > 20 else "")
     words = f"there is no joint record of {len(error.positions)} of the entities (positions {places})"
-    return problem(status, "unknown-entity", words, positions=list(error.positions))
+    return Told(status, "unknown-entity", words, {"positions": list(error.positions)})
 
 
-async def _unavailable(request: Request, error: Any) -> Response:
-    return problem(503, "ledger-unavailable", f"{error}; nothing was released")
+def _unavailable(error: Any, metrics: Metrics, _: str) -> Told:
+    return Told(503, "ledger-unavailable", f"{error}; nothing was released")
 
 
-async def _bad(request: Request, error: Any) -> Response:
-    return problem(400, "bad-request", str(error))
+def _bad(error: Any, metrics: Metrics, _: str) -> Told:
+    return Told(400, "bad-request", str(error))
 
 
-async def _invalid(request: Request, error: Any) -> Response:
+def _invalid(error: Any, metrics: Metrics, kind: str) -> Told:
     """Where and what, without the value that was sent."""
     first = error.errors()[0]
-    if first["loc"] == ("body",) and "json" not in request.headers.get("content-type", ""):
-        return problem(400, "bad-request", "send JSON, and say so: Content-Type: application/json")
+    if first["loc"] == ("body",) and "json" not in kind:
+        return Told(400, "bad-request", "send JSON, and say so: Content-Type: application/json")
     place = ".".join(str(part) for part in first["loc"] if part != "body")[:120]
-    return problem(400, "bad-request", _wrong(place, first)[:300])
+    return Told(400, "bad-request", _wrong(place, first)[:300])
 
 
 def _wrong(place: str, found: Mapping[str, Any]) -> str:
@@ -141,17 +163,16 @@ def _wrong(place: str, found: Mapping[str, Any]) -> str:
     return f"{place or 'body'}: {found['msg']}"
 
 
-async def _http(request: Request, error: Any) -> Response:
-    answer = problem(error.status_code, CODES.get(error.status_code, "error"), str(error.detail))
-    answer.headers.update(error.headers or {})
-    return answer
+def _http(error: Any, metrics: Metrics, _: str) -> Told:
+    code = CODES.get(error.status_code, "error")
+    return Told(error.status_code, code, str(error.detail), headers=error.headers or {})
 
 
-Handler = Callable[[Request, Any], Coroutine[Any, Any, Response]]
+Teller = Callable[[Any, "Metrics", str], Told]
 
 
 @functools.cache
-def _handlers() -> dict[type, Handler]:
+def _tellers() -> dict[type, Teller]:
     return {
         DeniedError: _denied,
         RefusedError: _refused,

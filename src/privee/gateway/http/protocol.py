@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import orjson
-from numpy.typing import NDArray
-from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, WrapValidator, model_validator
 
 from privee.errors import PriveeError
+from privee.gateway.http.binary import SIZE, write_binary
+from privee.gateway.http.tensors import columns_of, entities_of
 from privee.gateway.inference import Answer, Query
-from privee.party.wire import MAX_ENTITY_BYTES
 from privee.scores.forms import Floats
 
 Text = Annotated[str, Field(max_length=128)]
 MOST_NAMES = 64
+NOT_OFFERED = {"classification", "shared_memory_region"}
+"""Parameters of a tensor that would have to change the answer: to leave them out in silence would give another one."""
 
 
 def few(given: Any) -> Any:
@@ -28,6 +30,17 @@ def few(given: Any) -> Any:
 
 _EMPTY: dict[str, Any] = {"default": {}}  # said, not copied for every request
 Parameters = Annotated[dict[str, str | bool | int | float], BeforeValidator(few)]
+
+
+def raw_or(given: Any, usual: Callable[[Any], Any]) -> Any:
+    """A tensor's bytes as they are, which no JSON holds; anything else must be a list."""
+    return given if isinstance(given, memoryview) else usual(given)
+
+
+if TYPE_CHECKING:
+    Data = list[Any] | memoryview
+else:
+    Data = Annotated[list[Any], WrapValidator(raw_or)]
 
 
 class Strict(BaseModel):
@@ -43,7 +56,7 @@ class InputTensor(Strict):
     name: Literal["entities", "columns"]
     shape: Annotated[list[Annotated[int, Field(ge=0, le=1 << 31)]], Field(min_length=1, max_length=8), FailFast()]
     datatype: Literal["BYTES", "INT64", "FP32", "FP64"]
-    data: list[Any]
+    data: Data
     parameters: Parameters = Field(default_factory=dict, json_schema_extra=_EMPTY)
 
 
@@ -154,101 +167,63 @@ def read_query(request: InferRequest, *, max_entities: int) -> Query:
     tensors = {tensor.name: tensor for tensor in request.inputs}
     if len(tensors) < len(request.inputs) or "entities" not in tensors:
         raise PriveeError('inputs must hold one tensor "entities", and at most one "columns"')
-    entities = _entities(tensors["entities"], max_entities)
-    columns = _columns(tensors["columns"], len(entities)) if "columns" in tensors else None
+    given = [one.parameters for one in request.inputs] + [one.parameters for one in request.outputs]
+    if absent := NOT_OFFERED & {name for one in given for name in one}:
+        raise PriveeError(f"{min(absent)} is not offered here")
+    entities = entities_of(tensors["entities"], max_entities)
+    columns = columns_of(tensors["columns"], len(entities)) if "columns" in tensors else None
     return Query(entities, columns)
+
+
+def wants_binary(request: InferRequest) -> bool:
+    """Whether the release is to come as bytes: as its output says, or else the request."""
+    given: Any = request.parameters.get("binary_data_output", False)
+    for output in request.outputs:
+        given = output.parameters.get("binary_data", given)
+    if type(given) is not bool:
+        raise PriveeError("binary_data and binary_data_output must be true or false")
+    return given
 
 
 def write_release(release: Floats) -> bytes:
     """The outputs of a response as JSON. It may be made before the release is counted, and leaves after."""
-    tensor = {"name": "release", "shape": list(release.shape), "datatype": "FP64"}
+    tensor = _output(release)
     flat = np.ascontiguousarray(release, dtype=np.float64).ravel()
     return orjson.dumps([tensor | {"data": flat}], option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 def write_answer(answer: Answer, request: InferRequest, *, name: str, version: str, defense: str) -> bytes:
     """The response as JSON."""
-    parameters: Parameters = {
+    written = answer.written or write_release(answer.release)
+    return _head(answer, request, name, version, defense)[:-1] + b',"outputs":' + written + b"}"
+
+
+def write_binary_answer(
+    answer: Answer, request: InferRequest, *, name: str, version: str, defense: str
+) -> tuple[bytes, int]:
+    """The response with the release's bytes behind its head, and how long that is."""
+    written = answer.written or write_binary(answer.release)
+    outputs = orjson.dumps([_output(answer.release) | {"parameters": {SIZE: len(written)}}])
+    head = _head(answer, request, name, version, defense)[:-1] + b',"outputs":' + outputs + b"}"
+    return head + written, len(head)
+
+
+def said_of(answer: Answer, defense: str) -> dict[str, str | int]:
+    """The parameters of a response; -1 remaining is no limit."""
+    return {
         "defense": defense,
         "release_id": answer.release_id,
         "remaining": -1 if answer.remaining is None else answer.remaining,
         "charged": answer.charged,
     }
-    response: dict[str, Any] = {"model_name": name, "model_version": version, "parameters": parameters}
+
+
+def _head(answer: Answer, request: InferRequest, name: str, version: str, defense: str) -> bytes:
+    response: dict[str, Any] = {"model_name": name, "model_version": version, "parameters": said_of(answer, defense)}
     if request.id is not None:
         response["id"] = request.id
-    written = answer.written or write_release(answer.release)
-    return orjson.dumps(response)[:-1] + b',"outputs":' + written + b"}"
+    return orjson.dumps(response)
 
 
-def _entities(tensor: InputTensor, most: int) -> list[str]:
-    if tensor.datatype not in {"BYTES", "INT64"}:
-        raise PriveeError('the tensor "entities" must be BYTES (or INT64)')
-    count = tensor.shape[0]
-    if tensor.shape not in ([count], [count, 1]):
-        raise PriveeError('the tensor "entities" must have shape [n] or [n, 1]')
-    if not count:
-        raise PriveeError(f'the tensor "entities" is empty: a request asks about 1 to {most} entities')
-    if count > most:
-        raise PriveeError(f"a request asks about 1 to {most} entities, not {count}")
-    found = _flattened(tensor.data)
-    if len(found) != count:
-        raise PriveeError(f'the tensor "entities" says {count} and holds {len(found)}')
-    if tensor.datatype == "BYTES" and _are_entities(found):
-        return found
-    return [_entity(value, position, tensor.datatype) for position, value in enumerate(found)]
-
-
-def _are_entities(values: list[Any]) -> bool:
-    """Whether all are texts that need no closer look: most are short ones of one byte per character."""
-    if {str}.issuperset(map(type, values)) and all(map(str.isascii, values)):
-        return min(map(len, values)) > 0 and max(map(len, values)) <= MAX_ENTITY_BYTES
-    return False
-
-
-def _entity(value: Any, position: int, datatype: str) -> str:
-    if datatype == "INT64" and type(value) is int and -(1 << 63) <= value < 1 << 63:
-        return str(value)
-    if datatype != "BYTES" or not isinstance(value, str):
-        raise PriveeError(f"the entity at position {position} is not {'text' if datatype == 'BYTES' else 'INT64'}")
-    try:
-        size = len(value.encode())
-    except UnicodeEncodeError:
-        raise PriveeError(f"the entity at position {position} is not Unicode text") from None
-    if not 0 < size <= MAX_ENTITY_BYTES:
-        raise PriveeError(f"the entity at position {position} is empty, or longer than {MAX_ENTITY_BYTES} bytes")
-    return value
-
-
-def _columns(tensor: InputTensor, count: int) -> NDArray[np.float32]:
-    if tensor.datatype not in {"FP32", "FP64"}:
-        raise PriveeError('the tensor "columns" must be FP32 or FP64')
-    if len(tensor.shape) < 2 or tensor.shape[0] != count:
-        raise PriveeError('the tensor "columns" must have one row per entity')
-    if not tensor.data:
-        raise PriveeError('the tensor "columns" is empty: leave it out, or send one row per entity')
-    values = _flattened(tensor.data)
-    if not {int, float}.issuperset(map(type, values)):
-        raise PriveeError('the tensor "columns" must hold numbers')
-    try:
-        with np.errstate(over="ignore"):
-            found = np.array(values, dtype=np.float64).astype(np.float32)
-        shaped = found.reshape(tensor.shape) + np.float32(0)  # -0 and 0 are the same question
-    except (ValueError, OverflowError):
-        raise PriveeError('the tensor "columns" does not hold as many numbers as its shape says') from None
-    if not np.isfinite(shaped).all():
-        raise PriveeError('the tensor "columns" must hold finite numbers')
-    return shaped
-
-
-def _flattened(values: list[Any]) -> list[Any]:
-    return list(_flat(values)) if list in set(map(type, values)) else values
-
-
-def _flat(values: list[Any], depth: int = 0) -> Iterator[Any]:
-    """The protocol allows nested rows as well as one flat list."""
-    for value in values:
-        if isinstance(value, list) and depth < 8:
-            yield from _flat(value, depth + 1)
-        else:
-            yield value
+def _output(release: Floats) -> dict[str, Any]:
+    return {"name": "release", "shape": list(release.shape), "datatype": "FP64"}

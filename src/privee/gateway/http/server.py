@@ -6,6 +6,7 @@ The server is uvicorn's, with limits on the head of a request.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -16,7 +17,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -35,8 +36,12 @@ from privee.gateway.service import Service, open_service
 from privee.gateway.settings import GatewaySettings
 from privee.gateway.ui import audit_page, consumers, docs_page, exports, pages
 from privee.logs import log, start_logging
+from privee.net import Address
 from privee.pki.identity import TlsFiles
 from privee.version import __version__
+
+if TYPE_CHECKING:
+    from privee.gateway.rpc.server import RpcServer
 
 HEAD_BYTES = 64 * 1024
 HEAD_SECONDS = 10.0
@@ -101,16 +106,19 @@ class GatewayServer(uvicorn.Server):
     Args:
         config: uvicorn's.
         told: called once it serves.
+        rpc: the same over gRPC, started and stopped together.
     """
 
-    def __init__(self, config: uvicorn.Config, told: Callable[[], None] | None = None) -> None:
+    def __init__(self, config: uvicorn.Config, told: Callable[[], None], rpc: RpcServer | None = None) -> None:
         super().__init__(config)
-        self._told = told
+        self._told, self._rpc = told, rpc
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to serve."""
         await super().startup(sockets)
-        if self.started and self._told:
+        if self.started:
+            if self._rpc is not None:
+                await self._rpc.start()
             self._told()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -119,6 +127,7 @@ class GatewayServer(uvicorn.Server):
             server.close()
         for listener in sockets or []:
             listener.close()
+        ending = [] if self._rpc is None else [asyncio.create_task(self._rpc.stop(GRACE_SECONDS))]
         self.server_state.default_headers = [*self.server_state.default_headers, (b"connection", b"close")]
         for connection in self.server_state.connections:
             if (cycle := getattr(connection, "cycle", None)) is not None:
@@ -127,6 +136,7 @@ class GatewayServer(uvicorn.Server):
         while self.server_state.connections and asyncio.get_running_loop().time() < end:
             await asyncio.sleep(0.02)
         await super().shutdown(sockets)
+        await asyncio.gather(*ending)
 
 
 GRACE_SECONDS = 10
@@ -136,44 +146,69 @@ BACKLOG = 2048
 def serve(settings: GatewaySettings, *, ready_file: Path | None = None, announce: Callable[[str], None]) -> None:
     """Serve until SIGTERM or Ctrl-C; requests under way are finished first."""
     service = open_service(settings)
-    listening = _listen(settings.host, settings.port)
-    address = f"{'https' if settings.secured else 'http'}://{_written(settings.host)}:{listening.getsockname()[1]}"
-    start_logging()
-
-    def ready() -> None:
+    with contextlib.ExitStack() as stack:
+        listening = stack.enter_context(_listen(settings.host, settings.port))
+        held = None if settings.grpc_port is None else stack.enter_context(_held(settings))
+        where = {"url": f"{'https' if settings.secured else 'http'}://{_address(settings, listening)}"}
+        where |= {} if held is None else {"grpc": _address(settings, held)}
         if ready_file is not None:
-            with whole_file(ready_file, force=True) as partial:
-                partial.write_text(json.dumps({"url": address, "pid": os.getpid()}), encoding="utf-8")
-        announce(address)
+            stack.callback(ready_file.unlink, missing_ok=True)
+        start_logging()
 
-    try:
+        def greet() -> None:
+            announce(" and gRPC on ".join(where.values()))
+
+        def ready() -> None:
+            if ready_file is not None:
+                with whole_file(ready_file, force=True) as partial:
+                    partial.write_text(json.dumps(where | {"pid": os.getpid()}), encoding="utf-8")
+            if settings.workers > 1:
+                greet()
+
         if settings.workers == 1:
-            ready()
-            _run(service, listening)
+            greet()  # above the log; who connects now is answered soon
+            _run(service, listening, held, told=ready)
         else:
             service.discard()  # each worker opens its own; this was to see that it can
-            _run_workers(settings, listening, ready)
-    finally:
-        listening.close()
-        if ready_file is not None:
-            ready_file.unlink(missing_ok=True)
+            _run_workers(settings, listening, held, ready)
 
 
 def _run(
-    service: Service, listening: socket.socket, *, told: Callable[[], None] | None = None, shared: Path | None = None
+    service: Service,
+    listening: socket.socket,
+    held: socket.socket | None,
+    *,
+    told: Callable[[], None],
+    shared: Path | None = None,
 ) -> None:
-    server = GatewayServer(_hardened(_config(service.settings, make_app(service, shared=shared))), told)
+    app = make_app(service, shared=shared)
+    app.state.rpc = None if held is None else _rpc(app, held)
+    server = GatewayServer(_hardened(_config(service.settings, app)), told, app.state.rpc)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn stops first, then sends itself the signal again
     server.run(sockets=[listening])
 
 
-def _run_workers(settings: GatewaySettings, listening: socket.socket, ready: Callable[[], None]) -> None:
+def _run_workers(
+    settings: GatewaySettings, listening: socket.socket, held: socket.socket | None, ready: Callable[[], None]
+) -> None:
     with tempfile.TemporaryDirectory(prefix="privee-workers-") as folder:  # nobody else can read it
 
         def work(told: Callable[[], None]) -> None:
-            _run(open_service(settings), listening, told=told, shared=Path(folder))
+            _run(open_service(settings), listening, held, told=told, shared=Path(folder))
 
         Workers(settings.workers, work, listening).run(ready)
+
+
+def _held(settings: GatewaySettings) -> socket.socket:
+    from privee.gateway.rpc.server import reserve  # needs protobuf, and not everybody gRPC
+
+    return reserve(settings)
+
+
+def _rpc(app: FastAPI, held: socket.socket) -> RpcServer:
+    from privee.gateway.rpc.server import RpcServer
+
+    return RpcServer(app.state, held)
 
 
 def _config(settings: GatewaySettings, app: object) -> uvicorn.Config:
@@ -212,8 +247,9 @@ def _listen(host: str, port: int) -> socket.socket:
         raise PriveeError(f"cannot listen on {host}:{port}: {error.strerror}") from None
 
 
-def _written(host: str) -> str:
-    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+def _address(settings: GatewaySettings, bound: socket.socket) -> str:
+    """As it was given, since certificates are for names."""
+    return str(Address(settings.host.strip("[]"), bound.getsockname()[1]))
 
 
 DESCRIPTION = """Protected predictions of a joint model (Open Inference Protocol).
@@ -239,6 +275,8 @@ def make_app(service: Service, *, shared: Path | None = None) -> FastAPI:
         variants = service.ledger.limits.variants if settings.counted else None
         log("started", model=service.model.name, defense=settings.defense.spec, variants=variants)
         yield
+        if app.state.rpc is not None:  # calls under way need the service
+            await app.state.rpc.stop(GRACE_SECONDS)
         await service.close()
         if writing is not None:
             writing.cancel()
@@ -255,7 +293,7 @@ def make_app(service: Service, *, shared: Path | None = None) -> FastAPI:
         openapi_url="/openapi.json",
     )
     app.state.service, app.state.metrics, app.state.shared = service, metrics, shared
-    app.state.all_metrics = together or metrics
+    app.state.all_metrics, app.state.rpc = together or metrics, None
     settings = service.settings
     app.state.access = Access(service.keys, service.read, unknown=settings.unknown, workers=settings.workers)
     handle_problems(app)

@@ -133,7 +133,8 @@ def _done(work: Work, writing: int) -> int:
 
 
 def _tell(writing: int) -> None:
-    os.write(writing, b".")
+    with contextlib.suppress(BrokenPipeError):  # one that was started again: nobody waits to hear of it
+        os.write(writing, b".")
 
 
 def _end_with(parent: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from privee.gateway.http.inference_routes import EXTENSIONS
 from privee.version import __version__
 
 EVERYONE: tuple[str, ...] = ()
@@ -53,7 +54,8 @@ class Example(NamedTuple):
 
 EXAMPLES: dict[str, Example] = {
     "server_metadata": Example(
-        EVERYONE, {"name": "privee", "version": __version__, "extensions": ["price"], "models": ["risk"]}
+        EVERYONE,
+        {"name": "privee", "version": __version__, "extensions": list(EXTENSIONS), "models": ["risk"]},
     ),
     "live": Example(EVERYONE, {"live": True}),
     "ready": Example(EVERYONE, {"ready": True}),
