@@ -95,6 +95,7 @@ def test_a_request_of_many_fields_is_not_read(kind):
         (field(5, b"\x42\x00" * (MOST + 1)), "values"),
         (field(5, field(6, bytes(4 * MOST + 4))), "values"),
         (field(5, field(3, b"\x01" * (MOST + 1))), "values"),
+        (field(5, b"\x42\x00" * (MOST // 4)) * 5, "values"),
     ],
 )
 def test_a_tensor_of_many_fields_is_not_read(inside, words):
@@ -103,6 +104,9 @@ def test_a_tensor_of_many_fields_is_not_read(inside, words):
 
 
 def test_as_many_values_as_the_settings_allow_are_read():
+    long = b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"  # -1, of ten bytes
+    check_fields(field(5, field(5, field(3, long * MOST))), MOST)
+    check_fields(field(5, field(5, field(7, bytes(8 * MOST)))), MOST)
     check_fields(field(5, field(5, b"\x42\x00" * MOST) + field(3, b"\x01" * 8)) + field(7, bytes(1 << 20)), MOST)
 
 

@@ -29,6 +29,10 @@ from privee.gateway.service import Service
 from privee.party.errors import PartyError
 
 router = APIRouter(prefix="/v2", tags=["inference"], route_class=PlainRoute)
+_BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+IN_BYTES: dict[int | str, dict[str, Any]] = {
+    200: {"description": "Releases; as bytes behind the JSON if `binary_data_output` asks for it.", "content": _BYTES}
+}
 
 
 @router.post("/models/{model}/versions/{version}/infer", include_in_schema=False)
@@ -36,7 +40,7 @@ router = APIRouter(prefix="/v2", tags=["inference"], route_class=PlainRoute)
     "/models/{model}/infer",
     response_model=InferResponse,
     operation_id="infer",
-    responses=documented(400, 401, 403, 404, 408, 413, 429, 502, 503, 504),
+    responses=IN_BYTES | documented(400, 401, 403, 404, 408, 413, 429, 502, 503, 504),
 )
 async def infer(request: Request, model: ModelName, body: InferRequest, key: Key) -> Response:
     """Releases for some entities, one each. All are counted before any leaves, or none is and nothing leaves."""

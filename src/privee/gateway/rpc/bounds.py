@@ -5,7 +5,9 @@ Four megabytes of empty fields take protobuf half a second, in which nobody else
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+
+import numpy as np
 
 from privee.errors import PriveeError
 
@@ -15,45 +17,57 @@ MOST_SHAPE = 128
 """Bytes of a shape."""
 PARAMETERS, INPUTS, OUTPUTS = 4, 5, 6
 SHAPE, INPUT_PARAMETERS, CONTENTS, OUTPUT_PARAMETERS = 3, 4, 5, 2
-_NESTED = {PARAMETERS: (), INPUTS: (INPUT_PARAMETERS,), OUTPUTS: (OUTPUT_PARAMETERS,)}
+_NESTED: Mapping[int, tuple[int, ...]] = {PARAMETERS: (), INPUTS: (INPUT_PARAMETERS,), OUTPUTS: (OUTPUT_PARAMETERS,)}
+_TEXTS, _WIDTHS = 8, {6: 4, 7: 8}
+"""Of a tensor's contents: the field of ids, and the bytes of a number in the fields of floats."""
 _FIXED = {1: 8, 5: 4}
 _VARINT, _BYTES = 0, 2
 
 
 def check_fields(data: bytes, most_values: int) -> None:
-    """Refuse a ModelInferRequest of more fields, or of tensors of more ids, than the settings allow."""
-    left = MOST_FIELDS
+    """Refuse a ModelInferRequest of more fields, or of tensors of more values, than the settings allow."""
+    left = _Left(most_values)
     for number, start, end in _fields(data, 0, len(data)):
-        left -= 1
-        if number in _NESTED and start < end:
-            left -= _inside(data, number, start, end, most_values)
-        if left < 0:
+        left.take(fields=1)
+        if number in _NESTED:
+            _check_inside(data, number, start, end, left)
+
+
+class _Left:
+    """What a request may still hold."""
+
+    def __init__(self, most_values: int) -> None:
+        self._fields, self._values, self._most = MOST_FIELDS, most_values, most_values
+
+    def take(self, *, fields: int = 0, values: int = 0) -> None:
+        self._fields, self._values = self._fields - fields, self._values - values
+        if self._fields < 0:
             raise PriveeError(f"a request may hold {MOST_FIELDS} fields")
+        if self._values < 0:
+            raise PriveeError(f"a request may hold {self._most} values")
 
 
-def _inside(data: bytes, kind: int, start: int, end: int, most_values: int) -> int:
-    """How many fields a tensor, or a parameter, has."""
-    count = 0
+def _check_inside(data: bytes, kind: int, start: int, end: int, left: _Left) -> None:
+    """A tensor, or a parameter."""
     for number, begin, stop in _fields(data, start, end):
-        count += 1
-        if kind == INPUTS and number == CONTENTS:
-            _check_contents(data, begin, stop, most_values)
+        left.take(fields=1)
         if kind == INPUTS and number == SHAPE and stop - begin > MOST_SHAPE:
             raise PriveeError("a shape has at most 8 sizes")
-        if number in _NESTED[kind]:
-            count += sum(1 for _ in zip(_fields(data, begin, stop), range(MOST_FIELDS + 1), strict=False))
-        if count > MOST_FIELDS:
-            break
-    return count
+        if kind == INPUTS and number == CONTENTS:
+            for inner, first, last in _fields(data, begin, stop):
+                left.take(values=_count(data, inner, first, last))
+        elif number in _NESTED[kind]:
+            for _ in _fields(data, begin, stop):
+                left.take(fields=1)
 
 
-def _check_contents(data: bytes, start: int, end: int, most: int) -> None:
-    """Ids are a field each; numbers come together in one, of a byte each at least."""
-    count = 0
-    for number, begin, stop in _fields(data, start, end):
-        count += 1 if number == 8 else max(1, (stop - begin) // {6: 4, 7: 8}.get(number, 1))
-        if count > most:
-            raise PriveeError(f"a request may hold {most} values")
+def _count(data: bytes, number: int, start: int, end: int) -> int:
+    """How many values are in a field of contents: an id, or numbers, of which the last byte of each has no high bit."""
+    if number == _TEXTS:
+        return 1
+    if number in _WIDTHS:
+        return max(1, (end - start) // _WIDTHS[number])
+    return max(1, int(np.count_nonzero(np.frombuffer(data, np.uint8, end - start, start) < 128)))
 
 
 def _fields(data: bytes, place: int, end: int) -> Iterator[tuple[int, int, int]]:
