@@ -44,7 +44,7 @@ class ReleasedScores(nn.Module):
         super().__init__()
         self.defense, self.outputs, self.draws = given_defense(defense), given_outputs(outputs), draws
 
-    @torch.compiler.disable
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def forward(self, values: Tensor) -> Tensor:
         """Releases of (..., classes); no gradient passes."""
         if not isinstance(values, Tensor) or values.ndim < 1:
