@@ -171,7 +171,7 @@ def _subject(
     rows, cut = features.encoded(), features.own_width
     found = additive(asked.at, features) if outputs == "scores" else None
     true = frame.column(labels) if isinstance(labels, str) else labels
-    model: Callable[[Any, Any], Any] = asked if found is None else found
+    model: Any = asked if found is None else found
     subject = subject_from_arrays(
         model,
         _Named(rows[:, :cut], features.names[:cut]),
