@@ -41,8 +41,7 @@ class DefensePostprocessor(Postprocessor):  # type: ignore[misc]
         apply_predict: bool = True,
     ) -> None:
         super().__init__(is_fitted=True, apply_fit=apply_fit, apply_predict=apply_predict)
-        self.defense, self.outputs = defense, outputs
-        self._check_params()
+        self.defense, self.outputs = given_defense(defense), given_outputs(outputs)
 
     def __call__(self, preds: NDArray[Any]) -> NDArray[Any]:
         """The releases, in the shape and dtype of the predictions."""

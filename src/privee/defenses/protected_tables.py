@@ -39,12 +39,6 @@ def protect(
         entities: for a `Repeatable`, the column with the entities' ids, which is kept.
         draws: secure unless given.
         check_sum: False accepts rows that do not sum to one.
-
-    Example:
-        >>> import pyarrow
-        >>> table = pyarrow.table({"customer_id": [7], "no": [0.3], "yes": [0.7]})
-        >>> protect(table, "label-only").to_pylist()
-        [{'customer_id': 7, 'no': 0.0, 'yes': 1.0}]
     """
     frame = as_frame(table)
     if frame is None:
