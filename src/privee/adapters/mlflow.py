@@ -10,9 +10,6 @@ from privee.extras import require
 
 require("privee.adapters.mlflow", "mlflow", extra="mlflow")
 
-import mlflow
-import mlflow.pyfunc
-
 from privee.adapters._given import given_defense
 from privee.defenses import Defense
 from privee.version import __version__
@@ -40,12 +37,16 @@ def log_protected(model_uri: str, defense: Defense | str, *, name: str = "protec
     Returns:
         MLflow's `ModelInfo`.
     """
-    return mlflow.pyfunc.log_model(name=name, **_parts(model_uri, given_defense(defense)) | more)
+    from mlflow import pyfunc  # here and below: it takes seconds, and warns
+
+    return pyfunc.log_model(name=name, **_parts(model_uri, given_defense(defense)) | more)
 
 
 def _parts(model_uri: str, defense: Defense) -> dict[str, Any]:
     """What such a model is made of; it needs what the model inside needs, and privee."""
-    inside = Path(mlflow.pyfunc.get_model_dependencies(model_uri)).read_text(encoding="utf-8").splitlines()
+    from mlflow import pyfunc
+
+    inside = Path(pyfunc.get_model_dependencies(model_uri)).read_text(encoding="utf-8").splitlines()
     return {
         "python_model": str(CODE),
         "artifacts": {"model": model_uri},
@@ -56,6 +57,8 @@ def _parts(model_uri: str, defense: Defense) -> dict[str, Any]:
 
 def log_audit(audit: Audit, *, artifact_path: str = "audit") -> None:
     """Log an audit's report and tables with the active run, and the grade of every release as a tag."""
+    import mlflow
+
     from privee.audit import save_audit
 
     with tempfile.TemporaryDirectory() as folder:
