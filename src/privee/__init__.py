@@ -37,6 +37,7 @@ from privee.defenses import (
     new_key,
     register,
 )
+from privee.defenses.protected_tables import protect
 from privee.errors import PriveeError, ScoreError, SettingError, UnavailableError
 from privee.randomness import Draws, keyed, secure, seeded
 from privee.scores import SUM_TOLERANCE, check_scores, ranking
@@ -83,6 +84,7 @@ __all__ = [
     "keyed",
     "known_defenses",
     "new_key",
+    "protect",
     "ranking",
     "register",
     "secure",

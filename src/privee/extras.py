@@ -8,7 +8,12 @@ from typing import Any
 
 from privee.errors import MissingExtraError
 
-PACKAGES = {"sklearn": "scikit-learn", "grpc": "grpcio", "PIL": "pillow"}
+PACKAGES = {
+    "sklearn": "scikit-learn",
+    "grpc": "grpcio",
+    "PIL": "pillow",
+    "art": "adversarial-robustness-toolbox",
+}
 """What is installed under another name than it is imported."""
 
 

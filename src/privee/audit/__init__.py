@@ -8,6 +8,7 @@ require(
 
 from privee.audit.api import audit
 from privee.audit.grid import Grid, run_grid
+from privee.audit.joined_tables import from_lightgbm, from_onnx, from_sklearn, from_xgboost
 from privee.audit.loading import load_audit
 from privee.audit.results import Audit, Card, Finding
 from privee.audit.saving import save_audit
@@ -21,6 +22,10 @@ __all__ = [
     "Grid",
     "Subject",
     "audit",
+    "from_lightgbm",
+    "from_onnx",
+    "from_sklearn",
+    "from_xgboost",
     "load_audit",
     "run_grid",
     "save_audit",

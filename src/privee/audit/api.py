@@ -26,14 +26,14 @@ from privee.audit.subject import Subject
 from privee.audit.task import Task, attacked, guess_findings, simulated, task_key
 from privee.data.score_files.open_files import load_scores
 from privee.defenses import defense as make_defense
-from privee.errors import PriveeError
+from privee.errors import PriveeError, SettingError
 from privee.progress import Progress
 
 
 def audit(
-    model: Callable[[Any, Any], Any],
-    active_columns: ArrayLike,
-    passive_columns: ArrayLike,
+    model: Callable[[Any, Any], Any] | Subject,
+    active_columns: ArrayLike | None = None,
+    passive_columns: ArrayLike | None = None,
     *,
     defenses: Sequence[str] | None = None,
     attacks: Sequence[str] = (),
@@ -53,7 +53,8 @@ def audit(
 
     Args:
         model: function of (active_columns, passive_columns) giving (rows, classes); torch tensors or NumPy arrays.
-            Written in torch, it can be attacked by gradients as well.
+            Written in torch, it can be attacked by gradients as well. Or a subject, such as `from_sklearn` makes,
+            which has its columns and labels already.
         active_columns: columns of the party that asks, the attacker, (rows, columns).
         passive_columns: private columns of the same records.
         defenses: specs, such as "privee-u:rho=0.1"; one of each kind by default.
@@ -81,7 +82,7 @@ def audit(
         >>> found.card("none").grade
         'open'
     """
-    subject = subject_from_arrays(model, active_columns, passive_columns, outputs=outputs, labels=labels)
+    subject = _subject_of(model, active_columns, passive_columns, outputs, labels)
     grid = Grid(
         defenses=default_defenses() if defenses is None else tuple(defenses),
         attacks=tuple(attacks),
@@ -97,6 +98,16 @@ def audit(
     if folder is not None:
         save_audit(found, folder)
     return found
+
+
+def _subject_of(model: Any, active: Any, passive: Any, outputs: Outputs, labels: Any) -> Subject:
+    if isinstance(model, Subject):
+        if active is not None or passive is not None or labels is not None:
+            raise SettingError("a subject has its columns and labels already: give no others")
+        return model
+    if active is None or passive is None:
+        raise SettingError("audit takes a model with active_columns and passive_columns, or a subject")
+    return subject_from_arrays(model, active, passive, outputs=outputs, labels=labels)
 
 
 def attack_once(

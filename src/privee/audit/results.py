@@ -302,6 +302,12 @@ class Card:
         """The column that is told best; None if none could be measured."""
         return self.columns[0] if self.columns else None
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from privee.audit.notebook_view import card_html
+
+        return card_html(self)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Curve:
@@ -342,6 +348,12 @@ class Audit:
         for finding in plain["findings"]:
             del finding["columns"]  # the cards have what counts; the findings file has them all
         return plain
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from privee.audit.notebook_view import audit_html
+
+        return audit_html(self)
 
 
 SMALLEST_SHOWN = 1e-4

@@ -50,6 +50,22 @@ class Guarantee:
         """Plain values, ready for JSON."""
         return dataclasses.asdict(self)
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from privee.html_tables import html_table
+
+        bounds = [f"{name} {value:g}" for name, value in (("epsilon", self.epsilon), ("delta", self.delta)) if value]
+        figures = [f"{name.replace('_', ' ')}: {value:.4g}" for name, value in self.figures.items()]
+        rows = (
+            ("proven", self.proven),
+            ("for", self.same),
+            ("differential privacy", ", ".join(bounds)),
+            ("taken for granted", self.assumptions),
+            ("not covered", self.not_covered),
+            ("figures", figures),
+        )
+        return html_table("What is proven about one release", [(name, cell) for name, cell in rows if cell])
+
 
 class Defense(ABC):
     """Turns scores into a release."""

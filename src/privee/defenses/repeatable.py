@@ -83,8 +83,11 @@ class Repeatable:
         """
         rows, form = to_rows(scores)
         check_rows(rows, check_sum=check_sum)
-        keys = self._stream_keys(messages(rows, entities, queries, one_vector=form.one_vector))
-        return form.restore((_in_batches if self.defense.rows_apart else _one_by_one)(self.defense, rows, keys))
+        return form.restore(self._released(rows, messages(rows, entities, queries, one_vector=form.one_vector)))
+
+    def _released(self, rows: Floats, asked: list[bytes]) -> Floats:
+        """Releases of checked rows, with the draws that these messages stand for."""
+        return (_in_batches if self.defense.rows_apart else _one_by_one)(self.defense, rows, self._stream_keys(asked))
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Repeatable holds a secret key and is not copied; make one there, e.g. from the key file")

@@ -1,4 +1,4 @@
-"""The forms scores arrive in: NumPy or torch, one vector or a batch; torch need not be installed."""
+"""The forms scores arrive in: NumPy, torch or a table, one vector or a batch; none but NumPy need be installed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.errors import ScoreError
+from privee.scores.frames import Frame, as_frame
 
 Floats = NDArray[np.floating[Any]]
 
@@ -18,9 +19,12 @@ class Form(NamedTuple):
 
     one_vector: bool = False
     tensor: Any = None
+    frame: Frame | None = None
 
     def restore(self, rows: Floats) -> Any:
         """Turn (n, K) rows back into the caller's form."""
+        if self.frame is not None:
+            return self.frame.replaced(dict(zip(self.frame.labels, rows.T, strict=True)), self.frame.labels)
         array = rows[0] if self.one_vector else rows
         if self.tensor is None:
             return array
@@ -31,8 +35,11 @@ def to_rows(array: Any) -> tuple[Floats, Form]:
     """Return the array as contiguous (n, K) float32 or float64 rows, and its form.
 
     Lists and integers become float64; float16 and bfloat16 are refused, because ranking half-precision
-    scores is the caller's decision to make.
+    scores is the caller's decision to make. Of a pandas, polars or Arrow table all columns are scores.
     """
+    frame = None if type(array) is np.ndarray else as_frame(array)
+    if frame is not None:
+        return _numeric(np.ascontiguousarray(frame.matrix(frame.labels))), Form(frame=frame)
     tensor = array if _is_tensor(array) else None
     values = _numeric(array if tensor is None else _from_tensor(tensor))
     if not values.flags.c_contiguous:

@@ -22,8 +22,9 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as arrow_parquet
 
 from privee.data.files.size_limits import refuse_wide
-from privee.data.score_files.blocks import Block, Columns, choose_columns
+from privee.data.score_files.blocks import Block
 from privee.errors import PriveeError
+from privee.scores.columns import Columns, choose_columns
 from privee.scores.forms import Floats
 
 CSV_BLOCK = 1 << 20  # Arrow reads some 30 blocks ahead, so this is what bounds memory

@@ -8,6 +8,7 @@ import numpy as np
 
 from privee.data.score_files.blocks import Block, Reader
 from privee.errors import ScoreError
+from privee.scores.columns import name_of_other
 
 
 class TwoClassReader:
@@ -24,7 +25,7 @@ class TwoClassReader:
         self._reader, self.size = reader, reader.size
         if reader.score_names and reader.column_order:
             (name,) = reader.score_names
-            other = _free(f"not_{name}", reader.column_order)
+            other = name_of_other(name, reader.column_order)
             self.score_names = [other, name]
             place = reader.column_order.index(name)
             self.column_order = [*reader.column_order[:place], other, *reader.column_order[place:]]
@@ -44,9 +45,3 @@ class TwoClassReader:
                 what = "is not from 0 to 1, and a single score column must hold the probabilities of one class"
                 raise ScoreError(what, row=int(np.argmax(wrong)), column=1)
             yield Block(np.stack([1 - column, column], axis=1), block.kept)
-
-
-def _free(name: str, taken: list[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name

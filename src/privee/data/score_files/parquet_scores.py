@@ -11,9 +11,10 @@ import pyarrow.parquet as arrow_parquet
 
 from privee.data.files.parquet import bounded, text_bytes, unpacked
 from privee.data.files.size_limits import refuse_absurd, refuse_more
-from privee.data.score_files.blocks import BYTES_PER_BLOCK, Block, choose_columns
+from privee.data.score_files.blocks import BYTES_PER_BLOCK, Block
 from privee.data.score_files.csv_scores import make_block
 from privee.errors import PriveeError
+from privee.scores.columns import choose_columns
 
 TEXT_PER_BLOCK = 1 << 24
 
