@@ -39,8 +39,14 @@ def main() -> None:
         todo = [cell for name in given.only or PARTS for cell in PARTS[name]()]
         with tempfile.TemporaryDirectory(prefix="privee-growth-") as folder:
             stored.measure(todo, Path(folder), given.minutes)
+    if given.page:
+        from benchmarks._growth import page, picture
+
+        picture.write()
+        page.write()
     for key, figures in stored.found.items():
-        print(key, figures)
+        if any(cell.key == key for name in given.only or PARTS for cell in PARTS[name]()):
+            print(f"{key}: {figures}")
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ class SimulatedCell(LocalCell):
             state = simulator._followed(Path(name), job, status, lambda state: None)
             line = json.loads((parts / COORDINATOR / job.run / "line.json").read_text())
         kinds = [line["kinds"][name] for name in STEP]
-        costs = {name: sum(kind[name] for kind in kinds) for name in ("seconds", "transport", "sent", "received")}
+        costs = {name: sum(kind[name] for kind in kinds) for name in ("transport", "sent", "received")}
         about = {"parties": self.seed, "batch": BATCH, "step": line["step"]}
         about |= {"accuracy": state["outcome"]["test"]["accuracy"], "job_seconds": time.monotonic() - began}
         return about | costs | {"load": os.getloadavg()[0]}

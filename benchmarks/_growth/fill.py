@@ -123,6 +123,23 @@ def bytes_of(ledger: Ledger) -> dict[str, int]:
         return {"all": int(connection.exec_driver_sql(tables).scalar() or 0)} | sizes
 
 
+def begin_log(ledger: Ledger) -> None:
+    """SQLite's log from its start; PostgreSQL's goes on."""
+    if ledger.engine.dialect.name == "sqlite":
+        connection: Any = ledger.engine.raw_connection()
+        connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        connection.close()
+
+
+def logged(ledger: Ledger) -> float:
+    """Bytes that the database has written ahead so far."""
+    if ledger.engine.dialect.name == "sqlite":
+        return Path(f"{ledger.engine.url.database}-wal").stat().st_size
+    with ledger.reading() as connection:
+        asked = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"
+        return float(connection.exec_driver_sql(asked).scalar() or 0)
+
+
 @contextmanager
 def bare_transaction(ledger: Ledger) -> Iterator[Callable[[], None]]:
     """The least that a durable count costs: one row, one commit, by the driver itself."""

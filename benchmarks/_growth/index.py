@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._growth.clock import Clock, Work, lowest, milliseconds
-from benchmarks._growth.fill import KEY, LIMITS, PRICE, Filled, filled, settle
+from benchmarks._growth.fill import KEY, LIMITS, PRICE, Filled, filled, logged, settle
 from benchmarks._growth.ledger import BATCH, KINDS, LISTED, LISTS, LedgerCell, charge, database, endless
 from privee.gateway.budget.price import UNIT
 from privee.gateway.ledger.ledger import Ledger, Price
@@ -77,16 +77,17 @@ def listing(ledger: Ledger, clock: Clock, ask: Callable[[Ledger], object] | None
 
 def compared(ledgers: dict[str, Ledger], found: Filled, price: Price, clock: Clock) -> list[dict[str, Any]]:
     fresh, rows = endless(found.known), []
+    log = logged if clock.server else lambda ledger: 0.0  # SQLite's log begins anew in between
     for count, times in ((1, SINGLES), (BATCH, BATCHES)):
         took: dict[str, list[float]] = {name: [] for name in ledgers}
         spent = {name: [0.0, 0.0] for name in ledgers}
         for _ in range(times):
             for name in random.sample(list(ledgers), 2):
-                work, start = charge(ledgers[name], found, fresh, count, price), logged(ledgers[name])
+                work, start = charge(ledgers[name], found, fresh, count, price), log(ledgers[name])
                 began = clock.cpu()
                 took[name].append(milliseconds(work))
                 spent[name][0] += 1e3 * (clock.cpu() - began) / times
-                spent[name][1] += (logged(ledgers[name]) - start) / times
+                spent[name][1] += (log(ledgers[name]) - start) / times
         ratio = statistics.median(a / b for a, b in zip(took["with"], took["without"], strict=True))
         figures = {
             name: {"ms": statistics.median(ms), "ms_5": lowest(ms), "cpu_ms": spent[name][0], "logged": spent[name][1]}
@@ -94,15 +95,6 @@ def compared(ledgers: dict[str, Ledger], found: Filled, price: Price, clock: Clo
         }
         rows.append({"entities": count, "ratio": ratio} | figures)
     return rows
-
-
-def logged(ledger: Ledger) -> float:
-    """Bytes that PostgreSQL has written ahead so far; of SQLite, whose log begins anew, nothing is known."""
-    if ledger.engine.dialect.name == "sqlite":
-        return 0.0
-    with ledger.reading() as connection:
-        asked = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"
-        return float(connection.exec_driver_sql(asked).scalar() or 0)
 
 
 def cells() -> Iterator[IndexCell]:

@@ -12,6 +12,7 @@ import contextlib
 import itertools
 import os
 import random
+import statistics
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from benchmarks._growth.clock import Clock, Work
-from benchmarks._growth.fill import KEY, LIMITS, PRICE, Filled, bare_transaction, bytes_of, filled
+from benchmarks._growth.fill import KEY, LIMITS, PRICE, Filled, bare_transaction, begin_log, bytes_of, filled, logged
 from benchmarks._shared.cells import Cell
 from benchmarks._shared.postgres_server import running_postgres
 from privee.gateway.ledger.ledger import ChargeRequest, Ledger, Price
@@ -27,7 +28,7 @@ from privee.gateway.ledger.ledger import ChargeRequest, Ledger, Price
 KINDS = ("SQLite", "PostgreSQL")
 SIZES, GROWN = (1_000, 10_000, 100_000, 1_000_000, 10_000_000), 1_000_000
 BATCH, LISTED = 1024, 10
-SINGLES, BATCHES, LISTS = 150, 24, 9
+SINGLES, BATCHES, LISTS, WRITTEN = 150, 24, 9, 9
 
 
 class LedgerCell(Cell):
@@ -58,6 +59,23 @@ class GrownCell(LedgerCell):
             filled(url, self.seed, order="")
             with Ledger.open(url, KEY, limits=LIMITS) as ledger:
                 return {"entities": self.seed, "bytes": bytes_of(ledger)}
+
+
+class WrittenCell(LedgerCell):
+    """Why a charge of many grows: how much of the database each one writes."""
+
+    def measured(self, folder: Path) -> dict[str, Any]:
+        with database(self.spec, folder) as place:
+            url = place.new()
+            found = filled(url, self.seed)
+            with Ledger.open(url, KEY, limits=LIMITS) as ledger:
+                fresh, written = endless(found.known), []
+                for _ in range(WRITTEN):
+                    begin_log(ledger)
+                    start = logged(ledger)
+                    charge(ledger, found, fresh, min(BATCH, len(found.known)))()
+                    written.append(logged(ledger) - start)
+        return {"entities": self.seed, "written_bytes": statistics.median(written)}
 
 
 class Place(NamedTuple):
@@ -128,4 +146,5 @@ def different(fresh: Iterator[str], count: int) -> list[str]:
 def cells() -> Iterator[LedgerCell]:
     for entities in SIZES:
         yield from (LedgerCell("ledger", kind, entities) for kind in KINDS)
+        yield from (WrittenCell("written", kind, entities) for kind in KINDS)
     yield from (GrownCell("ledger in any order", kind, GROWN) for kind in KINDS)
