@@ -20,7 +20,6 @@ PRICE = Price.of_epsilon(0.01)
 NOW, KNOWN = 1_700_000_000, 40_000
 SPENT = f"1 + i % 90, (1 + i % 90) * {{spends}}, 0, 0, {NOW}, 1 + i % 90, (1 + i % 90) * {{spends}}, 1"
 """Releases and epsilons spread evenly up to nine tenths of the limit."""
-RANDOM = "ORDER BY random()"
 REQUEST = "{id}, {first} + i, '0000000' || i % 9, 10, 10, 'released'"
 
 
@@ -61,7 +60,8 @@ def _fill_sqlite(connection: Any, entities: int, spent: str, order: str) -> None
     if entities:
         rows = f"SELECT randomblob(32), {spent} FROM n {order}"  # noqa: S608 - ours
         cursor.execute(f"{numbers.format(entities)} INSERT INTO spending {rows}")
-    cursor.execute(f"INSERT INTO questions SELECT entity, randomblob(32) FROM spending {order or RANDOM}")  # noqa: S608
+    again = "" if order else "ORDER BY random()"  # the table is read in the order of its hashes
+    cursor.execute(f"INSERT INTO questions SELECT entity, randomblob(32) FROM spending {again}")  # noqa: S608
     requests = REQUEST.format(id="lower(hex(randomblob(16)))", first=NOW - entities)
     cursor.execute(f"{numbers.format(entities // 10 + 1)} INSERT INTO releases SELECT {requests} FROM n")  # noqa: S608
     cursor.execute("COMMIT")
@@ -73,7 +73,7 @@ def _fill_postgresql(connection: Any, entities: int, spent: str, order: str) -> 
     cursor.execute("SET work_mem = '256MB'")
     rows = f"SELECT sha256(i::text::bytea) AS entity, i FROM generate_series(1, {entities}) AS i {order}"  # noqa: S608
     cursor.execute(f"INSERT INTO spending SELECT entity, {spent} FROM ({rows}) AS drawn")  # noqa: S608 - ours
-    cursor.execute(f"INSERT INTO questions SELECT entity, sha256(entity) FROM spending {order or RANDOM}")  # noqa: S608
+    cursor.execute("INSERT INTO questions SELECT entity, sha256(entity) FROM spending")  # read as it was filled
     requests = REQUEST.format(id="md5(i::text)", first=NOW - entities)
     numbers = f"generate_series(1, {entities // 10 + 1}) AS i"
     cursor.execute(f"INSERT INTO releases SELECT {requests} FROM {numbers}")  # noqa: S608 - ours

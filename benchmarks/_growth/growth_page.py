@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -27,17 +28,17 @@ def ledger(cells: Cells) -> list[str]:
     heads = ("entities", "one charge", "1,024 at once", "one price", "1,024 prices", "ten near their limit", "on disk")
     lines = [
         "### Ledgers with more and more entities",
-        *command(f"{GROWTH} ledger", "growth", loads(cell for _, found in databases(cells, "ledger") for cell in found)),
+        *command(
+            f"{GROWTH} ledger", "growth", loads(cell for _, found in databases(cells, "ledger") for cell in found)
+        ),
         "",
-        "Milliseconds of processors, the server's included; in brackets what a twentieth of them took at most on the clock,"
-        " which on this busy machine is nearest to what an idle one would show. The tables are the real ones; they were"
-        " filled by the database itself, in the order of hashes, each entity with a question, and a request for every ten.",
+        "Milliseconds of processors, the server's included. The tables are the real ones, filled by the database itself"
+        " in the order of hashes, not by charges: each entity has one question, and there is a request for every ten. A"
+        " charge is of entities that were not charged before in the run, as far as there are enough.",
     ]
     for kind, found in databases(cells, "ledger"):
         rows = [
-            [f"{cell['entities']:,}"]
-            + [f"{figure(cell[name]['cpu_ms'])} ({figure(cell[name]['ms_5'])})" for name in names]
-            + [size(cell["bytes"]["all"])]
+            [f"{cell['entities']:,}"] + [figure(cell[name]["cpu_ms"]) for name in names] + [size(cell["bytes"]["all"])]
             for cell in found
         ]
         lines += ["", f"**{kind}**", *table(heads, rows)]
@@ -50,7 +51,8 @@ def ledger_bends(cells: Cells) -> list[str]:
         first, last = found[0], found[-1]
         waits = [cell["charge"]["ms_5"] / cell["charge"]["bare_ms_5"] for cell in found]
         lines.append(
-            f"- **{kind}, one charge** is a wait for the disk: {figure(min(waits))} to {figure(max(waits))} times a bare"
+            f"- **{kind}, one charge** is a wait for the disk: {figure(min(waits))} to"
+            f" {figure(max(waits))} times a bare"
             f" transaction of one row by the driver, measured by turns. From {first['entities']:,} to"
             f" {last['entities']:,} entities its processor time goes from {figure(first['charge']['cpu_ms'])} to"
             f" {figure(last['charge']['cpu_ms'])} ms."
@@ -58,21 +60,18 @@ def ledger_bends(cells: Cells) -> list[str]:
     for kind, found in databases(cells, "written"):
         told = ", ".join(f"{size(cell['written_bytes'])} at {cell['entities']:,}" for cell in found)
         lines.append(
-            f"- **{kind}, 1,024 at once** writes {told} entities: hashes lie anywhere, so the more pages there are, the"
+            f"- **{kind}, 1,024 at once** writes {told} entities: hashes lie anywhere, so the more"
+            " pages there are, the"
             " fewer of the entities share one, until each has a page of its own."
         )
-    for kind, found in databases(cells, "ledger in any order"):
-        packed = next(cell for _, cell in cells.items() if cell is not found[0] and _same(cells, kind, found[0], cell))
-        ratio = found[0]["bytes"]["all"] / packed["bytes"]["all"]
+    for kind, (grown, *_) in databases(cells, "ledger in any order"):
+        packed = cells[f"ledger, {kind}, {grown['entities']:,} entities"]
         lines.append(
-            f"- **{kind}, on disk**: filled in any order, as charges do, {found[0]['entities']:,} entities take"
-            f" {size(found[0]['bytes']['all'])}, {figure(ratio)} times as much: pages split and stay half empty."
+            f"- **{kind}, on disk**: filled in any order, as charges do, {grown['entities']:,} entities take"
+            f" {size(grown['bytes']['all'])}, {figure(grown['bytes']['all'] / packed['bytes']['all'])} times as much:"
+            " pages split and stay half empty."
         )
     return lines
-
-
-def _same(cells: Cells, kind: str, grown: dict[str, Any], cell: dict[str, Any]) -> bool:
-    return cells.get(f"ledger, {kind}, {grown['entities']:,} entities") is cell
 
 
 def near_limit(cells: Cells) -> list[str]:
@@ -83,32 +82,41 @@ def near_limit(cells: Cells) -> list[str]:
         "### The index for entities near their limit",
         *command(f"{GROWTH} ledger", "growth", f"cells that begin with `index`; {loads(found.values())}"),
         "",
-        "Two ledgers, one with the indexes and one without, by turns. *As it was*: the question before there was an index,"
-        " one pass over the table. PostgreSQL's ledger has the indexes; SQLite's has none, and got them here by hand to"
-        " show why. Times on the clock (median) and of processors, in ms.",
+        "Two ledgers, one with the indexes and one without, by turns. *As it was*: the question"
+        " before there was an index,"
+        " one pass over the table. PostgreSQL's ledger has the indexes; SQLite's has none, and got"
+        " them here by hand to"
+        " show why. Median ms on the clock / ms of processors; at this load the latter are what to compare,"
+        " though they lack the processes that PostgreSQL shares a pass over a table with.",
     ]
     rows, costs = [], []
     for key, cell in found.items():
         about = _index_words(key)
         asked = cell["near_limit"]
-        shown = [f"{figure(asked[name]['ms'])} / {figure(asked[name]['cpu_ms'])}" for name in ("before", "without", "with")]
+        shown = [
+            f"{figure(asked[name]['ms'])} / {figure(asked[name]['cpu_ms'])}" for name in ("before", "without", "with")
+        ]
         rows.append([about, f"{cell['entities']:,}", *shown, seconds(cell["making_seconds"])])
         for charge in cell["charges"]:
             cpu = [charge[name]["cpu_ms"] for name in ("without", "with")]
             log = [charge[name]["logged"] for name in ("without", "with")]
             logged = " to ".join(map(size, log)) if all(log) else "-"
-            costs.append([about, f"{charge['entities']:,}", figure(charge["ratio"], 3), figure(cpu[1] / cpu[0], 3), logged])
+            ratios = f"{cpu[1] / cpu[0]:.2f}", f"{charge['ratio']:.2f}"
+            costs.append([about, f"{charge['entities']:,}", *ratios, logged])
     heads = ("ledger", "entities", "as it was", "asked by counter, no index", "with the indexes", "making them")
-    more = ("ledger", "entities in the charge", "time, with / without", "CPU, with / without", "written ahead")
-    return [*lines, *table(heads, rows), "What they cost a charge:", *table(more, costs), *INDEX_WORDS]
+    more = ("ledger", "entities in the charge", "CPU, with / without", "on the clock", "written ahead")
+    return [*lines, *table(heads, rows), "What they cost a charge:", *table(more, costs), INDEX_WORDS]
 
 
-INDEX_WORDS = [
-    "PostgreSQL changes a row in place, without touching any index, as long as no indexed column changes; a charge changes"
-    " the counters, so with these indexes each entity's new row goes into all of them. One charge does not feel it behind"
-    " the wait for the disk, a batch does. In SQLite an index of a ledger holds every hash once more, in another order: a"
-    " batch writes several times the pages, so there the listing reads the table, in the time above.",
-]
+INDEX_WORDS = (
+    "PostgreSQL changes a row without touching any index as long as no indexed column changes. A"
+    " charge changes the counters,"
+    " so with these indexes the new row of each entity goes into all of them. One charge does not"
+    " feel that behind its wait"
+    " for the disk; a batch does. In SQLite such an index holds every hash once more, in another"
+    " order, so that a batch"
+    " writes several times the pages: there the listing reads the table."
+)
 
 
 def _index_words(key: str) -> str:
@@ -125,17 +133,21 @@ def releases(cells: Cells) -> list[str]:
     rows = []
     for same in zip(*found.values(), strict=True):
         cells_of = [f"{figure(c['ns_per_value'])} ({c['ratio']:.2f}; {c['memory_ratio']:.1f})" for c in same]
-        rows.append([f"{same[0]['rows']:,} x {same[0]['classes']:,}", figure(same[0]["argsort_ns_per_value"]), *cells_of])
+        rows.append(
+            [f"{same[0]['rows']:,} x {same[0]['classes']:,}", figure(same[0]["argsort_ns_per_value"]), *cells_of]
+        )
     return [
         "### Releases with more and more classes",
         *command(f"{GROWTH} releases", "growth", loads(every)),
         "",
-        "Nanoseconds of the processor per score, a million scores at a time; in brackets times `np.argsort` of the same array,"
+        "Nanoseconds of the processor per score, a million scores at a time; in brackets times"
+        " `np.argsort` of the same array,"
         " by turns, and peak memory over the input's.",
         *table(("records x classes", "`np.argsort`", *(f"{name}" for name in names)), rows),
         *sort_bends(by(cells, "releases, np.argsort", "classes")),
         f"- **Memory** stays near the input's own while a block of records is small beside all of them; one record of"
-        f" {every[-1]['classes']:,} classes is one block, and takes {figure(found['PRIVEE-U'][-1]['memory_ratio'])} times its size.",
+        f" {every[-1]['classes']:,} classes is one block, and takes"
+        f" {figure(found['PRIVEE-U'][-1]['memory_ratio'])} times its size.",
     ]
 
 
@@ -143,17 +155,21 @@ def sort_bends(found: list[dict[str, Any]]) -> list[str]:
     """Why the line bends, from NumPy's own sorts."""
     if len(found) < 6:
         return []
-    steps = [(b["argsort_ns"] / a["argsort_ns"], a, b) for a, b in zip(found[:4], found[1:5], strict=True)]
+    steps = [(b["argsort_ns"] / a["argsort_ns"], a, b) for a, b in itertools.pairwise(found)]
     _, short, longer = max(steps, key=lambda step: step[0])
     last = found[-1]
     middle = next(cell for cell in found if cell["classes"] >= 4096)
     return [
-        f"- **Between 100 and 1,000 classes** the line bends because argsort does: {figure(short['argsort_ns'])} ns at"
-        f" {short['classes']:,}, {figure(longer['argsort_ns'])} at {longer['classes']:,} classes, where a row no longer fits"
-        " the vector registers' sorting networks.",
-        f"- **Above**, finding places costs more than sorting: from {middle['classes']:,} to {last['classes']:,} classes"
+        "- **Between 100 and 1,000 classes** the line bends because argsort does:"
+        f" {figure(short['argsort_ns'])} ns at"
+        f" {short['classes']:,}, {figure(longer['argsort_ns'])} at {longer['classes']:,} classes. Up"
+        " to 256 values NumPy's"
+        " AVX-512 code sorts in one network of registers; longer rows it divides first.",
+        f"- **Above**, finding places costs more than sorting: from {middle['classes']:,} to"
+        f" {last['classes']:,} classes"
         f" `np.sort` goes from {figure(middle['sort_ns'])} to {figure(last['sort_ns'])} ns, `np.argsort` from"
-        f" {figure(middle['argsort_ns'])} to {figure(last['argsort_ns'])}: it reads scores by their places, all over a row"
+        f" {figure(middle['argsort_ns'])} to {figure(last['argsort_ns'])}: it reads scores by their"
+        " places, all over a row"
         " that has outgrown the caches. Our releases carry the place in the score's own bits and sort those, so they"
         " come down to one argsort and below.",
     ]
@@ -167,18 +183,28 @@ def protect(cells: Cells) -> list[str]:
     for kind in ("parquet", "csv"):
         for cell in by(cells, f"protect, {kind}", "rows"):
             rate = cell.get("rows_per_cpu_second")
-            shown = [kind, f"{cell['rows']:,}", size(1e6 * cell["megabytes_in"]), seconds(cell["cpu"]), seconds(cell["wall"])]
+            shown = [
+                kind,
+                f"{cell['rows']:,}",
+                size(1e6 * cell["megabytes_in"]),
+                seconds(cell["cpu"]),
+                seconds(cell["wall"]),
+            ]
             rows.append([*shown, figure(rate / 1e6) if rate else "-", f"{cell['peak_mb']:.0f} MB"])
     flat = [by(cells, f"protect, {kind}", "rows") for kind in ("parquet", "csv")]
-    grows = " and ".join(f"{max(c['peak_mb'] for c in one):.0f} MB ({kind})" for kind, one in zip(("Parquet", "CSV"), flat, strict=True))
+    grows = " and ".join(
+        f"{max(c['peak_mb'] for c in one):.0f} MB ({kind})" for kind, one in zip(("Parquet", "CSV"), flat, strict=True)
+    )
     start = min(cell["start_cpu"] for cell in found)
     return [
         "### `privee protect` with more and more rows",
         *command(f"{GROWTH} protect", "growth", loads(found)),
         "",
-        f"{found[0]['classes']} classes in float32 and an id, `{found[0]['defense']}`, secure draws, a process of its own.",
+        f"{found[0]['classes']} classes in float32 and an id, `{found[0]['defense']}`, secure draws,"
+        " a process of its own.",
         *table(("file", "rows", "size", "CPU", "on the clock", "million rows per CPU second", "peak memory"), rows),
-        f"- Memory is flat from a million rows on: at most {grows}, since a file is read, released and written in blocks.",
+        f"- Memory is flat from a million rows on: at most {grows}, since a file is read, released"
+        " and written in blocks.",
         f"- Below a million rows the start is what takes time: Python and its imports are {seconds(start)} of CPU.",
     ]
 
@@ -188,8 +214,14 @@ def federation(cells: Cells) -> list[str]:
     if not local:
         return []
     rows = [
-        [f"{c['parties']}", figure(c["step_cpu_ms"]), figure(c["step_cpu_ms"] / c["parties"]), figure(c["ratio"], 3)]
-        + [figure(c["prediction_cpu_ms"]), figure(c["prediction_cpu_ms"] / c["parties"])]
+        [
+            f"{c['parties']}",
+            figure(c["step_cpu_ms"]),
+            figure(c["step_cpu_ms"] / c["parties"]),
+            figure(c["ratio"], 3),
+            figure(c["prediction_cpu_ms"]),
+            figure(c["prediction_cpu_ms"] / c["parties"]),
+        ]
         for c in local
     ]
     heads = ("parties", "step, CPU ms", "per party", "times plain PyTorch", "1,024 predictions, CPU ms", "per party")
@@ -199,14 +231,22 @@ def federation(cells: Cells) -> list[str]:
         "",
         f"All roles in one process, an mlp on 784 columns shared among the parties, batches of {local[0]['batch']}:",
         *table(heads, rows),
-        "- It grows with parties, less than in proportion: each has fewer columns then, and what a party adds is its own layers"
+        "- It grows with parties, less than in proportion: each has fewer columns then, and what a"
+        " party adds is its own layers"
         " and messages.",
     ]
     if not apart:
         return lines
     rows = [
-        [f"{c['parties']}", figure(1e3 * c["step"]), figure(1e3 * c["transport"]), size(c["sent"] + c["received"])]
-        + [figure((c["sent"] + c["received"]) / c["parties"] / 1e3) + " KB", seconds(c["job_seconds"]), f"{c['accuracy']:.1%}"]
+        [
+            f"{c['parties']}",
+            figure(1000.0 * c["step"]),
+            figure(1000.0 * c["transport"]),
+            size(c["sent"] + c["received"]),
+            figure((c["sent"] + c["received"]) / c["parties"] / 1000.0) + " KB",
+            seconds(c["job_seconds"]),
+            f"{c['accuracy']:.1%}",
+        ]
         for c in apart
     ]
     heads = ("parties", "step, ms", "of it transport", "sent and received", "per party", "whole job", "accuracy")
@@ -215,8 +255,10 @@ def federation(cells: Cells) -> list[str]:
         "",
         "A process for each party, NVFlare's simulator, logistic on digits, batches of 128, two epochs, on the clock:",
         *table(heads, rows),
-        "- Messages grow in proportion to parties. Time does so too from a few parties on: this machine has two cores, and all"
-        " parties' processes take turns on them; on machines of their own they work at once. Most of a job is the start of"
+        "- Messages grow in proportion to parties. Times on the clock are of more processes than"
+        " cores, at a load where one"
+        " figure can be far off; on machines of their own the parties work at once, and most of a"
+        " job here is the start of"
         " its processes.",
     ]
 

@@ -11,12 +11,12 @@ from benchmarks._growth.growth_page import growth
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 HEAD = """# How fast, and how it grows
 
-Every speed that is measured in this project, with the command that measures it. `python benchmarks/growth.py --page` writes
-this page from `benchmarks/results`; nothing on it is typed by hand, and a test compares the two.
+Every speed that is measured in this project, with the command that measures it. `python benchmarks/growth.py --page`
+writes this page from `benchmarks/results`; no figure on it is typed by hand, and a test compares the two.
 
-Figures are of one machine with two cores that other work shared, at the load that stands beside them: a load of 10 means
-that ten programs wanted those two. So time of the processor counts here, and ratios of what was measured by turns in one
-run; times on the clock show how long this machine had to wait, and an idle one is faster.
+Figures are of one machine with two cores that other work shared, at the load that stands beside them: a load of 10
+means that ten programs wanted those two. So time of the processor counts here, and ratios of what was measured by
+turns in one run; times on the clock show how long this machine had to wait, and an idle one is faster.
 
 ## Growth
 

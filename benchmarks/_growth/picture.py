@@ -71,7 +71,9 @@ def files(axes: Axes, cells: Cells) -> None:
 def parties(axes: Axes, cells: Cells) -> None:
     local = by(cells, "one process, mlp", "parties")
     line(axes, local, "parties", lambda c: c["step_cpu_ms"], "training step, CPU", color="#0072b2")
-    line(axes, local, "parties", lambda c: c["plain_cpu_ms"], "the same, plain PyTorch", color="#52606d", linestyle="--")
+    line(
+        axes, local, "parties", lambda c: c["plain_cpu_ms"], "the same, plain PyTorch", color="#52606d", linestyle="--"
+    )
     line(axes, local, "parties", lambda c: c["prediction_cpu_ms"], "1,024 predictions, CPU", color="#007a59")
     apart = by(cells, "simulated, logistic", "parties")
     line(axes, apart, "parties", lambda c: 1e3 * c["step"], "step across processes, clock", color="#b84a00")

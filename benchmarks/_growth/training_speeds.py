@@ -14,9 +14,15 @@ def alignment() -> list[str]:
     lines = ["## Alignment"]
     if ratios:
         rows = [
-            [f"{row['ids']:,}", *(seconds(row[when]["cpu_seconds"]) for when in ("before", "now"))]
-            + [f"{row['ratio']['cpu_seconds']:.2f}", f"{row['ratio']['seconds']:.2f}", size(row["now"]["message_bytes"])]
-            + [size(1e6 * row["now"]["peak_mb"]), f"{row['load']:.0f}"]
+            [
+                f"{row['ids']:,}",
+                *(seconds(row[when]["cpu_seconds"]) for when in ("before", "now")),
+                f"{row['ratio']['cpu_seconds']:.2f}",
+                f"{row['ratio']['seconds']:.2f}",
+                size(row["now"]["message_bytes"]),
+                size(1000000.0 * row["now"]["peak_mb"]),
+                f"{row['load']:.0f}",
+            ]
             for row in ratios["comparisons"]
         ]
         heads = ("ids per party", "CPU before", "CPU now", "CPU ratio", "time ratio", "messages", "memory", "load")
@@ -24,8 +30,14 @@ def alignment() -> list[str]:
         lines += ["", "The default engine, two parties, by turns with the version before:", *table(heads, rows)]
     if spu:
         rows = [
-            [f"{row['ids']:,}", seconds(row["own_cpu_seconds"] + row["worker_cpu_seconds"]), seconds(row["seconds"])]
-            + [size(1e6 * row["own_peak_mb"]), size(1e6 * row["largest_worker_peak_mb"]), f"{row['load']:.0f}"]
+            [
+                f"{row['ids']:,}",
+                seconds(row["own_cpu_seconds"] + row["worker_cpu_seconds"]),
+                seconds(row["seconds"]),
+                size(1000000.0 * row["own_peak_mb"]),
+                size(1000000.0 * row["largest_worker_peak_mb"]),
+                f"{row['load']:.0f}",
+            ]
             for row in spu["alignments"]
         ]
         heads = ("ids per party", "CPU", "on the clock", "memory of a party", "of its worker", "load")
@@ -33,11 +45,18 @@ def alignment() -> list[str]:
         lines += ["", "The second engine, RR22:", *table(heads, rows)]
     if steps:
         rows = [
-            [f"{row['ids']:,}", str(row["parties"]), seconds(row["seconds"]), seconds(row["cpu_seconds"])]
-            + [size(row["message_bytes"])]
+            [
+                f"{row['ids']:,}",
+                str(row["parties"]),
+                seconds(row["seconds"]),
+                seconds(row["cpu_seconds"]),
+                size(row["message_bytes"]),
+            ]
             for row in steps["alignments"]
         ]
-        lines += command("python benchmarks/alignment.py", "alignment", "the default engine as it was before; each step is stored")
+        lines += command(
+            "python benchmarks/alignment.py", "alignment", "the default engine as it was before; each step is stored"
+        )
         lines += table(("ids per party", "parties", "on the clock", "CPU", "messages"), rows)
     return [*lines, *on_paper(ratios, spu)]
 
@@ -54,15 +73,29 @@ def on_paper(ratios: Any, spu: Any) -> list[str]:
     cpu = (other["own_cpu_seconds"] + other["worker_cpu_seconds"]) / other["ids"]
     peak = (other["own_peak_mb"] + other["largest_worker_peak_mb"]) * 1e6 / other["ids"]
     rows = [
-        [f"{ids:,}", seconds(each["cpu_seconds"] * ids), size(each["message_bytes"] * ids), size(memory * ids)]
-        + [seconds(cpu * ids), size(peak * ids)]
+        [
+            f"{ids:,}",
+            seconds(each["cpu_seconds"] * ids),
+            size(each["message_bytes"] * ids),
+            size(memory * ids),
+            seconds(cpu * ids),
+            size(peak * ids),
+        ]
         for ids in FAR
     ]
-    heads = ("ids per party", "default: CPU", "messages", "memory of both", "spu: CPU", "memory of a party and its worker")
+    heads = (
+        "ids per party",
+        "default: CPU",
+        "messages",
+        "memory of both",
+        "spu: CPU",
+        "memory of a party and its worker",
+    )
     return [
         "",
         f"**Ten million, on paper.** In proportion to {most['ids']:,} ids (default engine; its memory by the slope from"
-        f" {least['ids']:,}) and to {other['ids']:,} (spu); nothing larger was run. [What ends first](alignment.md#ten-million-on-paper).",
+        f" {least['ids']:,}) and to {other['ids']:,} (spu); nothing larger was run."
+        " [What ends first](alignment.md#ten-million-on-paper).",
         *table(heads, rows),
     ]
 
@@ -89,14 +122,22 @@ def whole_trainings() -> list[str]:
     tables, paper, lines = stored("tabular_models"), stored("vfl_accuracy"), []
     if tables:
         rows = [[row["dataset"], row["model"], seconds(row["seconds"]), f"{row['auc']:.3f}"] for row in tables["means"]]
-        busy = [[str(row[name]) for name in ("threads", "busy_processes", "seconds", "load")] for row in tables["threads"]]
+        busy = [
+            [str(row[name]) for name in ("threads", "busy_processes", "seconds", "load")] for row in tables["threads"]
+        ]
         lines += ["### Whole trainings", *command("python -m benchmarks.tabular_models", "tabular_models")]
         lines += table(("dataset", "model", "mean time", "AUC"), rows)
         lines += [*command("python -m benchmarks.tabular_models --beside", "tabular_models")]
         lines += table(("threads", "busy processes beside", "seconds", "load"), busy)
     if paper:
         rows = [
-            [name, row["settings"]["model"], f"{row['train_rows']:,}", str(row["settings"]["epochs"]), seconds(row["seconds"])]
+            [
+                name,
+                row["settings"]["model"],
+                f"{row['train_rows']:,}",
+                str(row["settings"]["epochs"]),
+                seconds(row["seconds"]),
+            ]
             for name, row in paper.items()
         ]
         lines += ["At the paper's settings, on one thread:"]
@@ -115,7 +156,18 @@ def federation() -> list[str]:
         shown = [str(row["parties"]), f"{row['batch']:,}", line, row["packing"], "yes" if row.get("pipeline") else ""]
         shown += [figure(1e3 * row[name]) for name in ("step", "local", "transport")]
         rows.append([*shown, size(row["sent"] + row["received"]), f"{row['load']:.0f}"])
-    heads = ("parties", "batch", "line", "packing", "pipelined", "step, ms", "local, ms", "transport, ms", "messages", "load")
+    heads = (
+        "parties",
+        "batch",
+        "line",
+        "packing",
+        "pipelined",
+        "step, ms",
+        "local, ms",
+        "transport, ms",
+        "messages",
+        "load",
+    )
     lines = ["### Across processes, with mutual TLS", *command("python benchmarks/federation.py", "federation")]
     return [*lines, "", "The mlp on MNIST's 784 columns, every role a process of its own:", *table(heads, rows)]
 
@@ -124,8 +176,12 @@ def audits() -> list[str]:
     found = stored("audit_time")
     if not found:
         return []
-    names = sorted({name for when in found.values() for name in when["seconds"]}, key=lambda name: -_took(found, "before", name))
-    rows = [[f"`{name}`", *(figure(found[when]["seconds"].get(name)) for when in ("before", "after"))] for name in names]
+    names = sorted(
+        {name for when in found.values() for name in when["seconds"]}, key=lambda name: -_took(found, "before", name)
+    )
+    rows = [
+        [f"`{name}`", *(figure(found[when]["seconds"].get(name)) for when in ("before", "after"))] for name in names
+    ]
     both = [sum(found[when]["seconds"].values()) for when in ("before", "after")]
     rows.append(["all", *map(figure, both)])
     line = "python benchmarks/audit_time.py --as after"
