@@ -6,6 +6,7 @@ import abc
 import argparse
 import dataclasses
 import json
+import os
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -63,8 +64,10 @@ class Cells:
             print(f"{k + 1} of {len(todo)}: {cell.key}: {self.found[cell.key]}", flush=True)
 
     def _keep(self) -> None:
-        """Whole or not at all."""
-        beside = self._file.with_suffix(".part")
+        """Whole or not at all, with what somebody else has measured meanwhile."""
+        if self._file.exists():
+            self.found |= json.loads(self._file.read_text(encoding="utf-8")).get("cells", {}) | self.found
+        beside = self._file.with_suffix(f".{os.getpid()}.part")
         told = {"torch": torch.__version__} | self._stored
         beside.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
         beside.replace(self._file)

@@ -305,7 +305,7 @@ def test_a_ledger_of_the_version_before_is_upgraded(privee, good, told):
     Path("ledger.key").chmod(0o600)
     code, _, err = privee("ledger", "show")
     assert (code, "run privee ledger upgrade" in err) == (2, True)
-    assert told("ledger", "upgrade") == {"url": "sqlite:///ledger.db", "version": "0005"}
+    assert told("ledger", "upgrade") == {"url": "sqlite:///ledger.db", "version": "0006"}
     assert told("ledger", "show", "--entity", "spent") == {
         "tag": "44798d94ead7",
         "releases": 3,

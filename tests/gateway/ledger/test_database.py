@@ -19,7 +19,7 @@ from privee.durable.database import connect
 from privee.errors import PriveeError
 from privee.gateway.ledger import opening as ledger_opening
 from privee.gateway.ledger.ledger import Ledger, LedgerUnavailableError
-from privee.gateway.ledger.schema import metadata
+from privee.gateway.ledger.schema import by_use, metadata
 from tests._support.ledger_cases import FIFTY, KEY, ONE, ask, output, releases
 
 # Trouble with the database
@@ -276,8 +276,10 @@ def test_several_may_create_at_once(postgres_url):
 
 def test_migrations_make_exactly_the_tables_of_the_schema(url):
     engine = connect(url)
+    elsewhere = by_use if url.startswith("sqlite") else ()
+    told = {"include_object": lambda thing, *_: not any(thing is one for one in elsewhere)}
     with engine.connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+        assert compare_metadata(MigrationContext.configure(connection, opts=told), metadata) == []
         assert ledger_opening.current(connection) == ledger_opening.head()
     engine.dispose()
 

@@ -188,6 +188,8 @@ def test_a_ledger_of_the_version_before_gets_the_indexes_and_keeps_its_counts(ur
         connection.exec_driver_sql("DROP INDEX releases_by_key")
         connection.exec_driver_sql("DROP INDEX releases_by_time")
         connection.exec_driver_sql("CREATE INDEX releases_by_time ON releases (at)")
+        for name in ("spending_by_releases", "spending_by_epsilon"):
+            connection.exec_driver_sql(f"DROP INDEX IF EXISTS {name}")
         connection.exec_driver_sql("DROP TABLE questions")
         connection.exec_driver_sql("DROP TABLE party_calls")
         connection.exec_driver_sql("ALTER TABLE spending DROP COLUMN variants")

@@ -379,7 +379,7 @@ def test_a_ledger_of_the_version_before_keeps_its_counts_and_pins_from_then_on(
     assert refused(ledger, ask("new", asked="y")).code == "variants"
     with ledger.reading() as connection:
         assert sa.inspect(connection).has_table("questions")
-        assert opening.current(connection) == opening.head() == "0005"
+        assert opening.current(connection) == opening.head() == "0006"
 
 
 def test_the_rights_that_the_page_grants_are_enough(postgres, open_ledger):

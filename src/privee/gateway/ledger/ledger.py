@@ -192,7 +192,7 @@ class Ledger:
             return views.spending_of(connection, self.limits, hashed, self.now())
 
     def near_limit(self, count: int) -> list[views.Spending]:
-        """The entities that have used up most of what is allowed; reads the whole table."""
+        """The entities that have used up most of what is allowed; SQLite reads the whole table."""
         with self.reading() as connection:
             return views.nearest(connection, self.limits, count, self.now())
 

@@ -24,6 +24,15 @@ spending = sa.Table(
     comment="what an entity has given away; epsilon, drift and squares in trillionths",
     sqlite_with_rowid=False,  # one tree instead of two: a charge writes half as much
 )
+# For `views.nearest`. Not in SQLite: an index there holds the hash of every entity once more, in another order, so that
+# a charge of many writes several times as many pages; PostgreSQL keeps one value once for all who have it. Without
+# epsilons the second index is empty and costs nothing. Both are measured: benchmarks/growth.py --only ledger.
+by_use = (
+    sa.Index("spending_by_releases", spending.c.releases),
+    sa.Index("spending_by_epsilon", spending.c.epsilon, postgresql_where=sa.text("epsilon > 0")),
+)
+for _index in by_use:
+    _index.ddl_if(dialect="postgresql")
 
 answered = sa.Table(
     "answered",
