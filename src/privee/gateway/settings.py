@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from privee import traces
 from privee.defenses import Defense
 from privee.errors import SettingError
 from privee.gateway.budget.base import budget_options
@@ -52,6 +53,7 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
         codes: of sealed parties that have handed their codes over (`privee party export-codes`), the file of each.
         local: the active party by name, if its table is read in this process, and where its table or settings are.
         workers: processes behind the one address, on the one ledger.
+        traces: a collector's address that OpenTelemetry's spans are sent to; None: nothing is traced.
     """
 
     run: Path
@@ -76,6 +78,7 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
     codes: Mapping[str, Path] = dataclasses.field(default_factory=dict)
     workers: int = 1
     local: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    traces: str | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.deadline <= 600:
@@ -85,6 +88,8 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
         if not 1 <= self.workers <= MOST_WORKERS:
             raise SettingError(f"there are 1 to {MOST_WORKERS} workers")
         check_rate(self.unknown)
+        if self.traces is not None:
+            traces.check(self.traces)
         usual = self.variants is None or self.variants == "usual"
         if not usual and (type(self.variants) is not int or self.variants < 1):
             raise SettingError("variants must be a whole number from 1 on, or None for any number")
