@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from privee.version import __version__
-from tests._support.commands import good
+from tests._support.commands import start
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -95,7 +95,7 @@ def test_the_wheel_says_what_the_project_says(wheel):
 
 def test_the_version_stands_in_one_file_and_the_command_tells_it(tmp_path):
     assert PROJECT["dynamic"] == ["version"]
-    assert good("--version", cwd=tmp_path) == f"privee {__version__}\n"
+    assert start("--version", cwd=tmp_path).communicate(timeout=60) == (f"privee {__version__}\n", "")
     found = [
         file
         for file in [*(ROOT / "src").rglob("*.py"), ROOT / "pyproject.toml", ROOT / "CITATION.cff"]
