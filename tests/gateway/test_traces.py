@@ -1,9 +1,12 @@
 """Spans of a request on a running gateway: their steps, and nothing about entities, scores, features or keys."""
 
 import asyncio
+import gzip
 import inspect
 import json
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import numpy as np
@@ -147,6 +150,42 @@ def test_an_attribute_that_nobody_allowed_is_refused():
         traces.span("privee.step", entity="17"),
     ):
         pass
+
+
+@pytest.fixture
+def collector():
+    """Somebody who takes what OpenTelemetry's own exporter sends: its address, and what came."""
+    came: list[tuple[str, bytes]] = []
+
+    class Taking(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            content = self.rfile.read(int(self.headers["content-length"]))
+            packed = self.headers["content-encoding"] == "gzip"
+            came.append((self.path, gzip.decompress(content) if packed else content))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Taking) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", came
+        server.shutdown()
+        thread.join()
+
+
+def test_spans_reach_a_collector(folder, tmp_path, parties, collector):
+    address, came = collector
+    given = {"parties": parties, "certs": World(folder).certs, "deadline": 5.0}
+    with Local(folder, tmp_path, traces=address, **given) as found:
+        assert asked(found, found.key("consumer"), ENTITY).status_code == 200
+    assert {path for path, _ in came} == {"/v1/traces"}  # what was left was sent at the end
+    told = b"".join(content for _, content in came)
+    assert all(name in told for name in (b"privee.request", b"privee.parties", b"privee.release", b"privee.ledger"))
+    assert b"privee-gateway" in told
+    assert not any(word.encode() in told for word in (ENTITY, STRANGER))
 
 
 def test_a_collector_that_is_away_stops_nobody(folder, tmp_path, parties):
