@@ -12,7 +12,7 @@ CORE_TESTS := tests/scores tests/theory tests/defenses \
 QUICK := --hypothesis-profile=check -k "not 100000 and not spawn"
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo gateway check test test-all lint types layers core unit slow notebooks pythons bench clean
+.PHONY: demo gateway check test test-all lint types layers core unit slow notebooks pythons packages bench clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/privee demo
@@ -26,7 +26,7 @@ check: lint types layers core
 test: lint types layers unit
 
 # What takes minutes and repeats on running services what `make test` proves in smaller steps.
-test-all: test slow notebooks pythons
+test-all: test slow notebooks pythons packages
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -54,6 +54,10 @@ notebooks: $(VENV)/dev.stamp
 # The core alone, without PyTorch and the other extras, on every Python that is found here.
 pythons:
 	.ci/pythons $(QUICK) $(CORE_TESTS)
+
+# Wheel and source package, installed as a stranger would: the core on each of these Pythons, every extra on 3.11.
+packages:
+	$(PYTHON) .ci/packages
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/release.py

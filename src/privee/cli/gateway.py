@@ -99,6 +99,12 @@ def serve(
     audit: Annotated[
         Path | None, typer.Option(help="For the dashboard: what `privee audit` wrote, its folder or report.html.")
     ] = None,
+    traces: Annotated[
+        str | None,
+        typer.Option(
+            envvar="OTEL_EXPORTER_OTLP_ENDPOINT", help="Collector for OpenTelemetry's spans: http://HOST:4318."
+        ),
+    ] = None,
     ready_file: Annotated[
         Path | None, typer.Option(help="Written when ready: JSON with url, pid and, if served, grpc.")
     ] = None,
@@ -135,6 +141,7 @@ def serve(
         workers=workers,
         local=_named([local] if local else [], "--local NAME=DATA"),
         audit=audit,
+        traces=traces,
         codes={name: Path(file) for name, file in _named(codes or [], "--codes NAME=FILE").items()},
     )
     note = "; nothing is counted: no limit holds, and no variant is refused" if uncounted else ""

@@ -26,6 +26,7 @@ from privee.gateway.ledger.ledger import (
     RefusedError,
 )
 from privee.scores.forms import Floats
+from privee.traces import traced
 
 Write = Callable[[Floats], bytes]
 MOST_SPENT = 10_000
@@ -107,6 +108,7 @@ class Inference:
             receipt = await charging  # whatever happens, nothing leaves before
         return Answer(release, release_id, receipt.remaining, receipt.charged, written)
 
+    @traced("privee.ledger")
     async def _charge(self, ask: ChargeRequest) -> Receipt:
         if self.counter is None:
             return Receipt(ask.release_id, 0, None)
@@ -137,6 +139,7 @@ class Inference:
             self._spent.clear()
         self._spent.update([entities[place] for place in refusal.positions] or [key_id])
 
+    @traced("privee.ledger.early")
     async def _refuse_early(self, counter: GroupCommit, ask: ChargeRequest) -> None:
         """Spare the parties what will be refused. Whether it fits is decided by the charge, once all is ready."""
         if (await self.quote(ask.entities, ask.key_id)).allowed:
@@ -146,6 +149,7 @@ class Inference:
         if refusal is not None:
             raise refusal
 
+    @traced("privee.release")
     async def _release(self, scores: Floats, query: Query) -> Floats:
         if scores.size <= INLINE and not self.defense.slow:
             return self._release_now(scores, query)

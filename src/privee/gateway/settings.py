@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from privee import traces
 from privee.defenses import Defense
 from privee.errors import SettingError
 from privee.gateway.budget.base import budget_options
@@ -53,6 +54,7 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
         codes: of sealed parties that have handed their codes over (`privee party export-codes`), the file of each.
         local: the active party by name, if its table is read in this process, and where its table or settings are.
         workers: processes behind the one address, on the one ledger.
+        traces: a collector's address that OpenTelemetry's spans are sent to; None: nothing is traced.
     """
 
     run: Path
@@ -78,6 +80,7 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
     workers: int = 1
     local: Mapping[str, str] = dataclasses.field(default_factory=dict)
     grpc_port: int | None = None
+    traces: str | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.deadline <= 600:
@@ -89,6 +92,8 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
         if self.grpc_port is not None and (not 0 <= self.grpc_port <= 65535 or self.grpc_port == self.port != 0):
             raise SettingError("the gRPC port must lie between 0 and 65535, and not be that of HTTP")
         check_rate(self.unknown)
+        if self.traces is not None:
+            traces.check(self.traces)
         usual = self.variants is None or self.variants == "usual"
         if not usual and (type(self.variants) is not int or self.variants < 1):
             raise SettingError("variants must be a whole number from 1 on, or None for any number")

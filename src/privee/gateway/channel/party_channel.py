@@ -21,6 +21,7 @@ from privee.party.errors import PartyError
 from privee.party.server import PartyHandler
 from privee.party.wire import MAX_ENTITIES, MAX_ENTITY_BYTES, is_entity
 from privee.pki.identity import COORDINATOR_NAME, Identity, TlsFiles
+from privee.traces import traced, within
 from privee.vfl.seal.code_column import CodeColumn
 
 Line = PartyConnection | CodeLine | LocalLine
@@ -121,6 +122,7 @@ class PartyChannel:
         """Whether nobody is asked or counts: what is said of an entity is then the same for ever."""
         return all(line.unchanging for line in self._lines)
 
+    @traced("privee.parties")
     async def embeddings(self, entities: Sequence[str], columns: np.ndarray | None = None) -> dict[str, np.ndarray]:
         """Every party's embeddings of these entities, (n, width) float32, by party.
 
@@ -136,7 +138,10 @@ class PartyChannel:
         wanted, own = _checked_entities(entities), _checked_columns(columns, len(entities))
         expires = asyncio.get_running_loop().time() + self._timeouts.deadline
         given = [own, *([None] * (len(self._lines) - 1))]
-        asked = (line.embeddings(wanted, mine, expires) for line, mine in zip(self._lines, given, strict=True))
+        asked = (
+            within("privee.party", line.embeddings(wanted, mine, expires), privee_party=line.name)
+            for line, mine in zip(self._lines, given, strict=True)
+        )
         answers = await asyncio.gather(*asked, return_exceptions=True)
         return {line.name: _known(line.name, answer) for line, answer in zip(self._lines, answers, strict=True)}
 

@@ -23,6 +23,7 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from privee import traces
 from privee.atomic import whole_file
 from privee.errors import PriveeError
 from privee.gateway.http import admin_routes, inference_routes, ledger_routes, query_routes
@@ -31,6 +32,7 @@ from privee.gateway.http.middleware import Metrics, Observed
 from privee.gateway.http.plain_route import Shortcut, plain_routes
 from privee.gateway.http.problems import handle_problems
 from privee.gateway.http.shared_metrics import SharedMetrics
+from privee.gateway.http.traced import Traced
 from privee.gateway.http.workers import Workers
 from privee.gateway.service import Service, open_service
 from privee.gateway.settings import GatewaySettings
@@ -274,10 +276,11 @@ def make_app(service: Service, *, shared: Path | None = None) -> FastAPI:
         settings, writing = service.settings, asyncio.create_task(together.keep_writing()) if together else None
         variants = service.ledger.limits.variants if settings.counted else None
         log("started", model=service.model.name, defense=settings.defense.spec, variants=variants)
-        yield
-        if app.state.rpc is not None:  # calls under way need the service
-            await app.state.rpc.stop(GRACE_SECONDS)
-        await service.close()
+        with traces.exported(settings.traces):
+            yield
+            if app.state.rpc is not None:  # calls under way need the service
+                await app.state.rpc.stop(GRACE_SECONDS)
+            await service.close()
         if writing is not None:
             writing.cancel()
             await asyncio.wait([writing])
@@ -305,4 +308,6 @@ def make_app(service: Service, *, shared: Path | None = None) -> FastAPI:
     app.add_middleware(Shortcut, routes=plain_routes(query_routes.router))
     limits = {"max_body": service.settings.max_body, "admit": app.state.access.admit}
     app.add_middleware(Observed, metrics=app.state.metrics, **limits)
+    if settings.traces is not None:
+        app.add_middleware(Traced)
     return app

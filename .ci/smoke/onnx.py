@@ -1,0 +1,7 @@
+"""The adapter for ONNX is there; a session needs a model, which other packages make."""
+
+import onnxruntime
+
+from privee.adapters.onnx import protect_session
+
+assert callable(protect_session) and onnxruntime.get_available_providers()

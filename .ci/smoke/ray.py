@@ -1,0 +1,15 @@
+"""Ray: an attack of an audit runs in it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def run(*words: str) -> str:
+    return subprocess.run([sys.executable, "-m", "privee", *words], capture_output=True, text=True, check=True).stdout
+
+
+run("train", "digits", "--model", "logistic", "--epochs", "1", "--out", "run")
+attacked = ("-d", "none", "-a", "equation-solving", "--records", "40", "--seeds", "1")
+run("audit", "run", *attacked, "--questions", "1", "--jobs", "1", "--engine", "ray", "--out", "found")
+assert "<html" in Path("found/report.html").read_text(encoding="utf-8")
