@@ -4,4 +4,6 @@ import mlflow
 
 from privee.adapters.mlflow import log_audit, log_protected
 
-assert callable(log_audit) and callable(log_protected) and mlflow.__version__
+assert callable(log_audit)
+assert callable(log_protected)
+assert mlflow.__version__

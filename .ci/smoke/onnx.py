@@ -4,4 +4,5 @@ import onnxruntime
 
 from privee.adapters.onnx import protect_session
 
-assert callable(protect_session) and onnxruntime.get_available_providers()
+assert callable(protect_session)
+assert onnxruntime.get_available_providers()
