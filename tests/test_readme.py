@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from benchmarks.badges import badges
 from benchmarks.readme import README, block, differences, speed_table, with_block
 
 import privee
@@ -73,3 +74,11 @@ def test_the_audit_on_the_page_is_the_one_that_its_commands_make():
     command = [sys.executable, "-m", "benchmarks.readme", "--check"]
     found = subprocess.run(command, cwd=README.parent, capture_output=True, text=True, check=False)  # noqa: S603 (ours)
     assert found.returncode == 0, found.stdout + found.stderr
+
+
+def test_badges_say_what_the_project_says():
+    drawn, page = badges(), README.read_text(encoding="utf-8")
+    assert len(drawn) == 4
+    for name, text in drawn.items():
+        assert (README.parent / "docs" / "images" / f"{name}.svg").read_text(encoding="utf-8") == text
+        assert f"docs/images/{name}.svg" in page
