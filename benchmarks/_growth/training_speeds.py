@@ -177,7 +177,8 @@ def audits() -> list[str]:
     if not found:
         return []
     names = sorted(
-        {name for when in found.values() for name in when["seconds"]}, key=lambda name: -_took(found, "before", name)
+        {name for when in found.values() for name in when["seconds"]},
+        key=lambda name: (-_took(found, "before", name), name),
     )
     rows = [
         [f"`{name}`", *(figure(found[when]["seconds"].get(name)) for when in ("before", "after"))] for name in names
