@@ -32,7 +32,7 @@ def logged(tmp_path_factory):
         logging.getLogger("alembic").setLevel(logging.ERROR)
         mlflow.set_tracking_uri(f"sqlite:///{folder}/runs.db")
         model = LogisticRegression(max_iter=500).fit(X, Y)
-        found = small()
+        found = small(jobs=1)
         with mlflow.start_run() as run:
             settings = {"pip_requirements": ["scikit-learn"], "pyfunc_predict_fn": "predict_proba"}
             bare = mlflow.sklearn.log_model(model, name="bare", **settings)

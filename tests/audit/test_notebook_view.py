@@ -3,6 +3,8 @@
 import dataclasses
 import html.parser
 
+import pytest
+
 import privee
 from tests._support.own_models import small
 
@@ -40,6 +42,11 @@ def read(thing) -> Read:
     return found
 
 
+@pytest.fixture(scope="module")
+def found():
+    return small(jobs=1)
+
+
 def test_a_guarantee_shows_what_is_proven_and_what_is_not():
     guarantee = privee.OrderedDP(epsilon=4).guarantee(10)
     text = read(guarantee).text
@@ -49,8 +56,7 @@ def test_a_guarantee_shows_what_is_proven_and_what_is_not():
     assert NASTY in read(privee.Guarantee(proven=NASTY, not_covered=(NASTY,), figures={NASTY: 1.0})).text
 
 
-def test_an_audit_shows_every_card_and_a_card_its_verdict():
-    found = small()
+def test_an_audit_shows_every_card_and_a_card_its_verdict(found):
     text = read(found).text
     for card in found.cards:
         assert card.defense in text
@@ -61,8 +67,7 @@ def test_an_audit_shows_every_card_and_a_card_its_verdict():
     assert "3 of 8 columns private" in text
 
 
-def test_names_of_others_are_text():
-    found = small()
+def test_names_of_others_are_text(found):
     card = dataclasses.replace(found.cards[0], verdict=NASTY, subject=NASTY, not_covered=(NASTY,))
     subject = dataclasses.replace(found.subjects[0], name=NASTY)
     assert NASTY in read(card).text
