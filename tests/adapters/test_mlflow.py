@@ -59,7 +59,7 @@ def test_a_saved_model_gives_releases_when_it_is_loaded(monkeypatch, tmp_path):
     model = LogisticRegression(max_iter=500).fit(X, Y)
     settings = {"pip_requirements": ["scikit-learn"], "pyfunc_predict_fn": "predict_proba"}
     mlflow.sklearn.save_model(model, str(tmp_path / "bare"), **settings)
-    parts = _parts(str(tmp_path / "bare"), privee.defense(SPEC))
+    parts = _parts(str(tmp_path / "bare"), privee.defense(SPEC), tmp_path)
     mlflow.pyfunc.save_model(str(tmp_path / "protected"), **parts)
     check(model, str(tmp_path / "protected"), monkeypatch)
     assert f"privee=={privee.__version__}" in (tmp_path / "protected" / "requirements.txt").read_text("utf-8")

@@ -12,6 +12,8 @@ require("privee.adapters.mlflow", "mlflow", extra="mlflow")
 
 from privee.adapters._given import given_defense
 from privee.defenses import Defense
+from privee.scorers.rows import scores_of_outputs
+from privee.scores.frames import as_frame
 from privee.version import __version__
 
 if TYPE_CHECKING:
@@ -19,7 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["log_audit", "log_protected"]
 
-CODE = Path(__file__).with_name("_mlflow_model.py")
+CODE = """import mlflow
+from privee.adapters.mlflow import protected_model
+
+mlflow.models.set_model(protected_model())
+"""
+"""What MLflow keeps of the defense and runs when the model is loaded: code and a spec, nothing pickled."""
 
 
 def log_protected(model_uri: str, defense: Defense | str, *, name: str = "protected", **more: Any) -> Any:
@@ -39,16 +46,35 @@ def log_protected(model_uri: str, defense: Defense | str, *, name: str = "protec
     """
     from mlflow import pyfunc  # here and below: it takes seconds, and warns
 
-    return pyfunc.log_model(name=name, **_parts(model_uri, given_defense(defense)) | more)
+    with tempfile.TemporaryDirectory() as folder:
+        return pyfunc.log_model(name=name, **_parts(model_uri, given_defense(defense), Path(folder)) | more)
 
 
-def _parts(model_uri: str, defense: Defense) -> dict[str, Any]:
+def protected_model() -> Any:
+    """The model that a logged one is: asks the model that was logged with it for scores, and gives releases."""
+    from mlflow import pyfunc
+
+    class ProtectedModel(pyfunc.PythonModel):  # type: ignore[misc]
+        def load_context(self, context: Any) -> None:
+            self._model = pyfunc.load_model(context.artifacts["model"])
+            self._defense = given_defense(context.model_config["defense"])
+
+        def predict(self, context, model_input, params=None):  # type: ignore[no-untyped-def]
+            scores = self._model.predict(model_input)
+            return self._defense.release(scores if as_frame(scores) is not None else scores_of_outputs(scores))
+
+    return ProtectedModel()
+
+
+def _parts(model_uri: str, defense: Defense, folder: Path) -> dict[str, Any]:
     """What such a model is made of; it needs what the model inside needs, and privee."""
     from mlflow import pyfunc
 
     inside = Path(pyfunc.get_model_dependencies(model_uri)).read_text(encoding="utf-8").splitlines()
+    code = folder / "protected_model.py"
+    code.write_text(CODE, encoding="utf-8")
     return {
-        "python_model": str(CODE),
+        "python_model": str(code),
         "artifacts": {"model": model_uri},
         "model_config": {"defense": defense.spec},
         "pip_requirements": [f"privee=={__version__}", *filter(None, inside)],
