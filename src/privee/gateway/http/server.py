@@ -216,7 +216,7 @@ def _written(host: str) -> str:
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 
-DESCRIPTION = """Protected predictions of a joint model (Open Inference Protocol).
+DESCRIPTION = """Protected predictions of a model (Open Inference Protocol).
 
 `POST /v2/models/{model}/infer` with entity ids; the answer holds a release for each, never the scores, and each is
 counted before it leaves."""
