@@ -6,6 +6,7 @@ import pytest
 from privee.client import Client, GatewayUnavailable, PartyFailed
 from privee.errors import PriveeError, SettingError
 from privee.gateway.scorers.base import open_scorer
+from privee.gateway.scorers.rows import Rows
 from privee.gateway.scorers.settings import ScorerSettings
 from tests._support.oip_server import OipServer
 
@@ -135,10 +136,18 @@ def test_addresses_that_are_none(given, words):
         open_scorer(ScorerSettings(given=given), 1.0)
 
 
-def test_a_version_changes_with_what_it_says(upstream):
+def test_a_version_changes_with_what_it_says(upstream, people):
     first = open_scorer(ScorerSettings(given=upstream.address), 1.0)
     upstream.about["versions"] = ["1", "2"]
     second = open_scorer(ScorerSettings(given=upstream.address), 1.0)
-    assert first.version != second.version
+    upstream.about["versions"] = []
+    versions = [first.version, second.version]
+    for served in ("v1", "v2"):  # of a server that names it in its answers alone
+        upstream.version = served
+        third = open_scorer(ScorerSettings(given=upstream.address), 1.0)
+        third.outputs(Rows(COLUMNS, people.x[:2]))
+        versions.append(third.version)
+        third.close()
+    assert len(set(versions)) == 4
     for one in (first, second):
         one.close()

@@ -62,8 +62,8 @@ class Upstream(Scorer):
             self.classes = tuple(map(str, range(int(shape[-1]))))
         versions = [str(one) for one in about.get("versions") or []]
         self._served: str | None = None
-        said = json.dumps([address, about.get("name"), versions, inputs, about.get("outputs")], sort_keys=True)
-        self.version = hashlib.sha256(said.encode()).hexdigest()[:VERSION_DIGITS]
+        self._said = [address, about.get("name"), versions, inputs, about.get("outputs")]
+        self.version = _version(self._said)
 
     @classmethod
     def takes(cls, given: str) -> bool:
@@ -98,7 +98,9 @@ class Upstream(Scorer):
         reply = self._reply("POST", f"{self._address}/infer", asked)
         served = reply.get("model_version")
         if served is not None:
-            self._served = self._served or str(served)
+            if self._served is None:
+                self._served = str(served)
+                self.version = _version([*self._said, self._served])
             if str(served) != self._served:
                 raise scorer_error("mismatch", "is another version than at the start: start the gateway again")
         wanted = self._output["name"] if self._output else None
@@ -142,6 +144,10 @@ class Upstream(Scorer):
             return {}
         found = answer.json()
         return found if isinstance(found, dict) else {}
+
+
+def _version(said: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:VERSION_DIGITS]
 
 
 def _tensor(name: str, datatype: str, values: NDArray[Any]) -> dict[str, Any]:
