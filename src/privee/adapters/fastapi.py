@@ -216,7 +216,7 @@ class Protected:
         count = 1 if isinstance(entities, str) else len(entities)
         if rows.shape != (count, self._protector.classes):
             raise PriveeError("there must be one row of scores for each entity, and one score for each class")
-        made: NDArray[np.float64] = self._protector.defense.release(rows)
+        made: NDArray[Any] = self._protector.defense.release(rows)
         return made.reshape(given.shape)
 
     def _released(self, made: NDArray[np.float64], receipt: Receipt) -> Release:
