@@ -64,6 +64,12 @@ def test_what_does_not_go_together(given, options, words):
     assert not given
 
 
+def test_a_certificate_without_parties(tmp_path):
+    answer = CliRunner().invoke(app, ["certs", "init", str(tmp_path / "certs"), "--name", "gateway.example"])
+    assert answer.exit_code == 0, answer.output
+    assert sorted(one.name for one in (tmp_path / "certs").iterdir() if one.is_dir()) == ["coordinator"]
+
+
 @pytest.mark.slow  # three processes
 def test_several_workers_with_a_model_whose_library_has_threads(people, tmp_path):
     """Workers are forked after the model was tried: threads of OpenMP that are there already must not stop them."""
