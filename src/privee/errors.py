@@ -9,12 +9,15 @@
     ├── UnavailableError                something that should have answered did not; later it may
     │   ├── LedgerUnavailableError      the count cannot be stored, so nothing is released
     │   ├── PartyUnavailableError       a party cannot be reached, or is late (also a PartyError)
+    │   ├── ScorerUnavailableError      a model that stands alone cannot be reached, or is late (also a ScorerError)
     │   ├── StoreError                  a party's own table cannot be read now
     │   ├── SiteLostError               a site of a joint training is silent (also a SiteError)
     │   ├── GatewayUnavailable          no answer from a gateway (also a GatewayError)
     │   └── PartyFailed                 a gateway's party did not do its part (also a GatewayError)
     ├── PartyError                      a party did not do what the gateway asked
-    │   └── PartyUnavailableError
+    │   ├── PartyUnavailableError
+    │   └── ScorerError                 the same of a model that stands where parties would
+    │       └── ScorerUnavailableError
     ├── SiteError                       a site did not do what the coordinator asked
     │   └── SiteLostError
     ├── StoppedError                    a joint training was ended from outside

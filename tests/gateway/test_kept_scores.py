@@ -5,6 +5,7 @@ import asyncio
 import numpy as np
 import pytest
 
+from privee.gateway.joint_source import JointSource
 from privee.gateway.kept_scores import KeptScores
 
 
@@ -35,7 +36,7 @@ ROW = 2 * 4 + 4 + 3 * 8
 
 
 def kept(parties, most=1 << 20):
-    return KeptScores(parties, parties, most)
+    return KeptScores(JointSource(parties, parties), most)
 
 
 def worked(store, *entities, columns=None):

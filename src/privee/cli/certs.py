@@ -21,7 +21,9 @@ Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 @app.command()
 def init(
     folder: Annotated[Path, typer.Argument(help="Folder for the CA and one folder per role.")],
-    party: Annotated[list[str], typer.Option(help="A party's name, repeatable.")],
+    party: Annotated[
+        list[str] | None, typer.Option(help="A party's name, repeatable; none for a gateway without parties.")
+    ] = None,
     name: Annotated[
         list[str] | None, typer.Option(help="Host name or IP number the certificates are for, repeatable.")
     ] = None,
@@ -37,7 +39,9 @@ def init(
     """
     from privee.pki.certificates import init_certificates
 
-    _tell(init_certificates(folder, party, name or ["localhost", "127.0.0.1"], days=days, ca_days=ca_days), as_json)
+    _tell(
+        init_certificates(folder, party or [], name or ["localhost", "127.0.0.1"], days=days, ca_days=ca_days), as_json
+    )
 
 
 @app.command()

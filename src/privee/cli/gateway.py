@@ -44,13 +44,16 @@ def _parameter(option: Option) -> inspect.Parameter:
     return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=annotation)
 
 
-app = typer.Typer(no_args_is_help=True, help="Serve protected predictions of a joint model over HTTP.")
+app = typer.Typer(no_args_is_help=True, help="Serve protected predictions of a model over HTTP, joint or your own.")
 
 
 @app.command("serve")
 @with_budget_options
 def serve(
-    run: Annotated[Path, typer.Argument(help="A finished run folder: config.json and coordinator/ are read.")],
+    run: Annotated[
+        Path | None, typer.Argument(help="A finished run folder: config.json and coordinator/ are read.")
+    ] = None,
+    *,
     defense: Annotated[
         str,
         typer.Option("--defense", "-d", autocompletion=DEFENSE, help="What is released; `none` for the raw scores."),
@@ -67,23 +70,52 @@ def serve(
             "with options of `privee party serve`. Whoever runs this process then sees the scores."
         ),
     ] = None,
+    scorer: Annotated[
+        str | None,
+        typer.Option(
+            help="In place of a run, a model that stands alone: an .onnx, .skops, XGBoost .json or .ubj or LightGBM "
+            ".txt file, module:function (Arrow table to scores), or https://host/v2/models/NAME."
+        ),
+    ] = None,
+    rows: Annotated[
+        str | None,
+        typer.Option(
+            envvar="PRIVEE_SCORER_ROWS",
+            help="Scorer: a CSV or Parquet file or a database with the entities' rows; else rows come with requests.",
+        ),
+    ] = None,
+    table: Annotated[str | None, typer.Option(help="Scorer: the table of --rows in a database.")] = None,
+    id_column: Annotated[str | None, typer.Option("--id", help="Scorer: the column of --rows with the ids.")] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Scorer: columns it takes, in its order: a,b,c. [default: those it names, or all]"),
+    ] = None,
+    classes: Annotated[str | None, typer.Option(help="Scorer: its classes: no,yes. [default: its own names]")] = None,
+    features: Annotated[
+        int | None, typer.Option(help="Scorer: numbers in a row that comes with a request, if it does not say.")
+    ] = None,
+    scorer_input: Annotated[str | None, typer.Option(help="Scorer on another server: the tensor for rows.")] = None,
+    scorer_output: Annotated[str | None, typer.Option(help="Scorer: the output with the scores, of several.")] = None,
+    scorer_token: Annotated[
+        Path | None, typer.Option(help="Scorer on another server: a file with the bearer token for it.")
+    ] = None,
+    logits: Annotated[bool, typer.Option(help="Scorer: it gives logits, not scores.")] = False,
     ledger: Annotated[str, typer.Option(envvar="PRIVEE_LEDGER_URL", help="Database.")] = "sqlite:///ledger.db",
     ledger_key: Annotated[Path, typer.Option(envvar="PRIVEE_LEDGER_KEY", help="Its key file.")] = Path("ledger.key"),
     certs: Annotated[Path | None, typer.Option(help="Folder made by `privee certs init`.")] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the model; default: the run folder's.")] = None,
-    *,
+    name: Annotated[str | None, typer.Option(help="Name of the model; default: the run's or the file's.")] = None,
     budget: dict[str, Any],
     window_days: Annotated[float | None, typer.Option(help="Start counting anew after this; default: never.")] = None,
     variants: Annotated[
         str | None,
         typer.Option(
-            help="Different columns of the active party's to ask about an entity with, ever; or `none`. "
+            help="Different columns of the active party's, or rows, to ask about an entity with, ever; or `none`. "
             "[default: 1; none where all passive parties are sealed]"
         ),
     ] = None,
     repeatable: Annotated[bool, typer.Option(help="Answer an identical query identically, uncharged.")] = False,
     uncounted: Annotated[bool, typer.Option(help="Answer without counting. For experiments alone.")] = False,
-    deadline: Annotated[float, typer.Option(help="Seconds for the parties to answer, retries included.")] = 2.0,
+    deadline: Annotated[float, typer.Option(help="Seconds for the parties, or the scorer, to answer.")] = 2.0,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 picks a free one.")] = 8080,
     grpc_port: Annotated[
@@ -92,9 +124,7 @@ def serve(
     tls: Annotated[bool | None, typer.Option("--tls/--no-tls", help="HTTPS; default: unless on loopback.")] = None,
     max_body: Annotated[int, typer.Option(help="Largest request in bytes.")] = 4 << 20,
     max_entities: Annotated[int, typer.Option(help="Most entities in one request.")] = 4096,
-    unknown: Annotated[
-        str, typer.Option(help="Most ids without a joint record that one key may ask about.")
-    ] = "5000/day",
+    unknown: Annotated[str, typer.Option(help="Most ids without a record that one key may ask about.")] = "5000/day",
     workers: Annotated[int, typer.Option(min=1, help="Processes that answer, all on the one ledger.")] = 1,
     audit: Annotated[
         Path | None, typer.Option(help="For the dashboard: what `privee audit` wrote, its folder or report.html.")
@@ -112,13 +142,21 @@ def serve(
     """Answer predictions with releases, each counted in the ledger before it leaves.
 
     Example: `privee gateway serve runs/risk -d ordered-dp:epsilon=1 --epsilon 10 --party bank=127.0.0.1:7001 --party
-    shop=127.0.0.1:7002`
+    shop=127.0.0.1:7002`, or `privee gateway serve --scorer model.onnx --rows people.csv --id person -d
+    ordered-dp:epsilon=1 --epsilon 10`
     """
     from privee.gateway.http.server import serve as work
+    from privee.gateway.scorers.settings import ScorerSettings
     from privee.gateway.settings import GatewaySettings
 
+    alone: dict[str, Any] = {"rows": rows, "table": table, "id_column": id_column, "columns": _listed(columns)}
+    alone |= {"classes": _listed(classes), "features": features, "logits": logits}
+    alone |= {"input": scorer_input, "output": scorer_output, "token": scorer_token}
+    if scorer is None and any(value for name, value in alone.items() if name != "rows"):
+        raise PriveeError("--table, --id, --columns, --classes, --features and --logits are a scorer's: give --scorer")
     settings = GatewaySettings(
         run=run,
+        scorer=None if scorer is None else ScorerSettings(given=scorer, **alone),
         parties=_addresses(party or []),
         defense=make_defense(defense),
         ledger_url=ledger,
@@ -147,6 +185,10 @@ def serve(
     note = "; nothing is counted: no limit holds, and no variant is refused" if uncounted else ""
     greet = functools.partial(err.print, soft_wrap=True)
     work(settings, ready_file=ready_file, announce=lambda url: greet(f"privee gateway on {url}{note}"))
+
+
+def _listed(given: str | None) -> tuple[str, ...]:
+    return () if given is None else tuple(part.strip() for part in given.split(","))
 
 
 def _variants(given: str) -> int | None:

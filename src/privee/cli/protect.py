@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,12 +12,14 @@ import typer
 from privee.cli.names import DEFENSE
 from privee.cli.output import out, print_json, progress_bar, warn_of_formulas
 from privee.defenses import defense as make_defense
+from privee.errors import SettingError
 from privee.given import existing_file
 from privee.progress import watched
 from privee.randomness import seeded
 
 if TYPE_CHECKING:
-    from privee.data.score_files.protect import Summary
+    from privee.data.score_files.protect import Releases, Summary
+    from privee.defenses import Defense
 
 
 def protect(
@@ -37,6 +41,7 @@ def protect(
     spreadsheet: Annotated[
         bool, typer.Option(help="In CSV, put a quote before text that a spreadsheet would take for a formula.")
     ] = False,
+    ray: Annotated[bool, typer.Option("--ray", help="On the Ray cluster in RAY_ADDRESS, or one started here.")] = False,
     force: Annotated[bool, typer.Option("--force", "-f", help="Replace the output file if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Summary as JSON.")] = False,
 ) -> None:
@@ -46,10 +51,12 @@ def protect(
     """
     chosen = make_defense(defense)
     existing_file(file)
+    if ray and seed is not None:
+        raise SettingError("--seed is for draws in one process; leave it out, or --ray")
 
     from privee.data.score_files.protect import protect_file
 
-    with progress_bar(f"protecting {file.name}") as progress, watched(progress):
+    with contextlib.ExitStack() as stack, progress_bar(f"protecting {file.name}") as progress, watched(progress):
         summary = protect_file(
             file,
             out_file,
@@ -62,6 +69,7 @@ def protect(
             force=force,
             spreadsheet=spreadsheet,
             progress=progress,
+            releases=stack.enter_context(_on_ray(chosen, check_sum=sum_check)) if ray else None,
         )
     if not spreadsheet:
         warn_of_formulas(summary.formulas)
@@ -69,6 +77,12 @@ def protect(
         print_json({"defense": chosen.settings(), "out": str(out_file), "seed": seed} | summary.as_dict())
     else:
         _tell(summary, chosen.spec, out_file)
+
+
+def _on_ray(defense: Defense, *, check_sum: bool) -> AbstractContextManager[Releases]:
+    from privee.adapters._ray_blocks import releases_on_ray
+
+    return releases_on_ray(defense, check_sum=check_sum)
 
 
 def _tell(summary: Summary, spec: str, out_file: Path) -> None:

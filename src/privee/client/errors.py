@@ -89,7 +89,7 @@ class UnknownEntity(GatewayError):  # noqa: N818
 
 
 class PartyFailed(GatewayError, UnavailableError):  # noqa: N818
-    """A party did not answer, or does not serve this model. Nothing was charged."""
+    """A party, or the model behind the gateway, did not answer or is another. Nothing was charged."""
 
 
 class GatewayUnavailable(GatewayError, UnavailableError):  # noqa: N818

@@ -18,8 +18,8 @@ Result = TypeVar("Result")
 BACKOFF = 0.1
 LONGEST_WAIT = 5.0
 """Seconds that a rate limit is waited for; a longer wait is the caller's to decide."""
-NOTHING_CHARGED = frozenset({"party-unreachable", "party-deadline"})
-"""The parties are asked before the ledger is charged, so these failures cost nothing."""
+NOTHING_CHARGED = frozenset({"party-unreachable", "party-deadline", "scorer-unreachable", "scorer-deadline"})
+"""The parties, or the scorer, are asked before the ledger is charged, so these failures cost nothing."""
 UNAVAILABLE = frozenset({502, 503, 504})
 UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, StopIteration, OverflowError, RecursionError)
 

@@ -23,6 +23,8 @@ from privee.client.errors import (
 )
 
 LONGEST_WORDS = 400
+UNCOUNTED = ("party-", "scorer-unreachable", "scorer-deadline", "scorer-mismatch")
+"""How codes begin of failures that cost nothing; a scorer that makes no scores of a row has told something about it."""
 REFUSALS = {"ledger": Refused, "variants": VariantsReached, "party-budget": Refused}
 REDIRECTED = "the address redirects elsewhere, and a key does not go along: give the real address"
 
@@ -73,7 +75,7 @@ def error_of(reply: Reply, *, effect: str, request_id: str) -> GatewayError:
         return UnknownEntity(words, _positions(problem.get("positions")), **about)
     if status == 429:
         return RateLimited(words, reply.retry_after, **about)
-    if status >= 500 and not code.startswith("party-"):
+    if status >= 500 and not code.startswith(UNCOUNTED):
         return _unavailable(words, effect, about)
     kind = NotAllowed if status in {401, 403} else PartyFailed if status >= 500 else GatewayError
     return kind(REDIRECTED if 300 <= status < 400 else words, **about)

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -56,6 +56,9 @@ class CoordinatorModel:
     vectors: Mapping[str, NDArray[np.float32]] = dataclasses.field(default_factory=dict, repr=False)
     embedding_defenses: Mapping[str, EmbeddingDefense] = dataclasses.field(default_factory=dict)
     _blocks: dict[tuple[int, ...], int] = dataclasses.field(default_factory=dict, init=False, repr=False)
+
+    scorer: ClassVar[str] = ""
+    """Its scores come from parties; see `ServedModel`."""
 
     @property
     def sealed(self) -> dict[str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""One request from entities to their releases: price, embeddings, scores, releases, count. Nothing leaves uncounted."""
+"""One request from entities to their releases: price, scores, releases, count. Nothing leaves uncounted."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import dataclasses
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privee.defenses import Defense, Repeatable
-from privee.gateway.channel.party_channel import PartyChannel
-from privee.gateway.coordinator_model import CoordinatorModel
 from privee.gateway.kept_scores import KeptScores
 from privee.gateway.ledger.group_commit import GroupCommit
 from privee.gateway.ledger.ledger import (
@@ -25,6 +24,7 @@ from privee.gateway.ledger.ledger import (
     Receipt,
     RefusedError,
 )
+from privee.gateway.score_source import ScoreSource, ServedModel
 from privee.scores.forms import Floats
 from privee.traces import traced
 
@@ -36,7 +36,10 @@ INLINE = 1 << 12
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Query:
-    """What is asked: entities, and the active party's own columns in place of its stored ones."""
+    """What is asked: entities, and columns that come along: the active party's own in place of its stored ones.
+
+    For a scorer without a table they are all columns of the entities.
+    """
 
     entities: Sequence[str]
     columns: NDArray[np.float32] | None = None
@@ -58,10 +61,10 @@ class Answer:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Inference:
-    """A model, its parties, its defense and its ledger; `counter` is None where answers are not counted."""
+    """A model, who answers for it, its defense and its ledger; `counter` is None where answers are not counted."""
 
-    model: CoordinatorModel
-    channel: PartyChannel
+    model: ServedModel
+    source: ScoreSource
     defense: Defense
     price: Price
     counter: GroupCommit | None
@@ -70,7 +73,7 @@ class Inference:
     _spent: set[str] = dataclasses.field(default_factory=set, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_kept", KeptScores(self.model, self.channel))
+        object.__setattr__(self, "_kept", KeptScores(self.source))
 
     async def infer(self, query: Query, key_id: str, *, write: Write | None = None) -> Answer:
         """Release, once the ledger has it on disk.
@@ -82,16 +85,18 @@ class Inference:
 
         Raises:
             RefusedError: some entity has given away all it may, or this is a variant too many; nothing was counted.
-            PartyError: a party failed; nothing was counted.
-            PriveeError: the defense could not handle these scores; that was counted.
+            PartyError: a party or a scorer failed; nothing was counted.
+            PriveeError: there were no scores that the defense could handle; that was counted.
         """
         release_id = secrets.token_hex(16)
         if self.counter and self._worth_asking(query.entities, key_id):
             await self._refuse_early(self.counter, ChargeRequest(query.entities, self.price, key_id, release_id))
-        embeddings, scores = await self._kept.worked_out(query.entities, query.columns)
+        embeddings, scores, failure = await self._kept.worked_out(query.entities, query.columns)
         pinned = None if self.counter is None else questions(self.model, embeddings)
         ask = ChargeRequest(query.entities, self.price, key_id, release_id, questions=pinned)
         try:
+            if failure is not None:
+                raise failure
             release = await self._release(scores, query)
         except Exception:
             # Whether a defense can handle the scores tells something about them, so a failure is an answer too.
@@ -125,7 +130,7 @@ class Inference:
         return await self.counter.read(self.counter.ledger.price, entities, self.price, key_id)
 
     def _worth_asking(self, entities: Sequence[str], key_id: str) -> bool:
-        """Whether to price before the parties are asked: a batch, or an entity or a key that was refused lately.
+        """Whether to price before anybody is asked: a batch, or an entity or a key that was refused lately.
 
         One entity that was not is most likely answered, and waits for the ledger once. With repeatable draws what is
         spent may still be answered, for nothing.
@@ -161,7 +166,7 @@ class Inference:
         return self.repeatable.release(scores, entities=query.entities, queries=query.columns)
 
     def _fingerprints(
-        self, ledger: Ledger, release: Floats, query: Query, embeddings: Mapping[str, NDArray[np.float32]]
+        self, ledger: Ledger, release: Floats, query: Query, embeddings: Mapping[str, NDArray[Any]]
     ) -> list[bytes]:
         """The same only for the same answer to the same question, down to what every party's part of the model said.
 
@@ -175,11 +180,13 @@ class Inference:
         return [ledger.fingerprint(about, *row) for row in zip(asked, *parts, given, strict=True)]
 
 
-def questions(model: CoordinatorModel, embeddings: Mapping[str, NDArray[np.float32]]) -> list[bytes]:
+def questions(model: ServedModel, embeddings: Mapping[str, NDArray[Any]]) -> list[bytes]:
     """What the active party put in for each entity, as it entered this version of the model; -0 counts as 0.
 
-    The embedding and not its columns: those that it has stored count like those that came with the request.
+    The embedding and not its columns: those that it has stored count like those that came with the request. Of a
+    scorer it is a digest of the entity's row.
     """
-    rows = embeddings[model.parties[0]] + np.float32(0)
+    rows = embeddings[model.parties[0]]
+    rows = rows + rows.dtype.type(0)
     version = model.version.encode()
     return [version + row.tobytes() for row in rows]

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from privee.errors import PriveeError
 from privee.gateway.coordinator_model import CoordinatorModel
+from privee.gateway.score_source import Scores
 
 Embeddings = Mapping[str, NDArray[np.float32]]
-Scores = NDArray[np.float64]
 FEW = 64
 """Rows of a request that waits for others; a larger one gains nothing."""
 

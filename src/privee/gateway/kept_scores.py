@@ -1,67 +1,54 @@
-"""What the parties sent and the scores made of it, worked out once for each entity where neither can ever change.
+"""What went into scores and the scores themselves, worked out once for each entity where neither can ever change.
 
 That is so where nobody is asked: sealed parties have handed over their codes, and the active party's table lies in this
-process (`--local`) and was read once. An answer is then a lookup, a release and a count.
+process (`--local`) and was read once; or a scorer's rows do. An answer is then a lookup, a release and a count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice, repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privee.gateway.channel.party_channel import PartyChannel
-from privee.gateway.coordinator_model import CoordinatorModel
-from privee.gateway.joint_scoring import JointScoring, Scores
+from privee.gateway.score_source import ScoreSource, Worked
 
 MOST_BYTES = 1 << 28
 """Of memory for what is kept; entities beyond it are worked out whenever they are asked about."""
 FIRST = 1024
 
 
-class Worked(NamedTuple):
-    """What every party sent for some entities, and their scores."""
-
-    embeddings: Mapping[str, NDArray[np.float32]]
-    scores: Scores
-
-
 class KeptScores:
     """Used in one event loop.
 
     Args:
-        model: joins what the parties send.
-        channel: asks them.
+        source: works them out.
         most_bytes: of memory for what is kept.
     """
 
-    def __init__(self, model: CoordinatorModel, channel: PartyChannel, most_bytes: int = MOST_BYTES) -> None:
-        self._channel, self._scoring, self._most_bytes = channel, JointScoring(model), most_bytes
+    def __init__(self, source: ScoreSource, most_bytes: int = MOST_BYTES) -> None:
+        self._source, self._most_bytes = source, most_bytes
         self._slots: dict[str, int] = {}
         self._kept: dict[str, NDArray[Any]] = {}
-        """By party, and the scores under no name; a row for each slot."""
+        """By who sent it, and the scores under no name; a row for each slot."""
 
     def __len__(self) -> int:
         return len(self._slots)
 
     async def worked_out(self, entities: Sequence[str], columns: NDArray[np.float32] | None = None) -> Worked:
-        """As the channel and the model say, to the last bit, and with their errors."""
-        if columns is not None or not self._channel.unchanging:
-            return await self._work(entities, columns)
+        """As the source says, to the last bit, and with its errors."""
+        if columns is not None or not self._source.unchanging:
+            return await self._source.worked_out(entities, columns)
         slots = np.fromiter(map(self._slots.get, entities, repeat(-1)), np.int64, len(entities))
         if (slots < 0).any():
-            found = await self._work(entities, None)
-            self._keep(entities, found)
+            found = await self._source.worked_out(entities)
+            if found.failure is None:
+                self._keep(entities, found)
             return found
         rows = {name: values[slots] for name, values in self._kept.items()}
         return Worked(rows, rows.pop(""))
-
-    async def _work(self, entities: Sequence[str], columns: NDArray[np.float32] | None) -> Worked:
-        embeddings = await self._channel.embeddings(entities, columns)
-        return Worked(embeddings, await self._scoring.scores(embeddings))
 
     def _keep(self, entities: Sequence[str], found: Worked) -> None:
         parts: dict[str, NDArray[Any]] = {**found.embeddings, "": found.scores}

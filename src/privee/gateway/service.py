@@ -1,10 +1,9 @@
-"""Everything behind the HTTP routes: the model, its parties, its defense, the ledger and its keys."""
+"""Everything behind the HTTP routes: the model, who answers for it, its defense, the ledger and its keys."""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
-import itertools
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -16,24 +15,20 @@ from privee.defenses import Repeatable
 from privee.defenses.secret_keys import read_key
 from privee.durable.audit_chain import Chain
 from privee.durable.database import is_sqlite
-from privee.errors import SettingError
 from privee.gateway.audit_report import AuditReport, read_audit
 from privee.gateway.budget.price import Price
 from privee.gateway.call_log import CallLog
-from privee.gateway.channel.party_channel import PartyChannel, PartyHealth, PartyTimeouts
-from privee.gateway.coordinator_model import CoordinatorModel, load_coordinator_model
+from privee.gateway.channel.party_channel import PartyHealth
 from privee.gateway.inference import Inference
+from privee.gateway.joint_source import open_joint
 from privee.gateway.ledger.api_keys import KeyStore
 from privee.gateway.ledger.group_commit import GroupCommit
 from privee.gateway.ledger.ledger import Ledger, LedgerUnavailableError
 from privee.gateway.ledger.limits import limits_for
 from privee.gateway.ledger.secrets import subkey
-from privee.gateway.local_party import open_local_party
+from privee.gateway.score_source import Opened, ServedModel
+from privee.gateway.scorers.opening import open_scored
 from privee.gateway.settings import GatewaySettings
-from privee.party.server import PartyHandler
-from privee.pki.identity import TlsFiles
-from privee.vfl.seal.code_column import CodeColumn
-from privee.vfl.seal.handed_over import read_handed_over
 
 Result = TypeVar("Result")
 HEALTH_SECONDS = 1.0
@@ -42,10 +37,11 @@ POSTGRESQL_WRITERS = 4
 
 @dataclasses.dataclass(frozen=True)
 class Health:
-    """Whether the gateway can answer, and who cannot."""
+    """Whether the gateway can answer, and who cannot; `scored` says that a scorer stands where parties would."""
 
     ledger: bool
     parties: Mapping[str, PartyHealth]
+    scored: bool = False
 
     @property
     def ready(self) -> bool:
@@ -61,9 +57,13 @@ class Health:
         """Who is to blame, in one line."""
         away = [name for name, party in self.parties.items() if not party.reachable]
         words = ([] if self.ledger else ["the ledger cannot be read"]) + [
-            f"party {name} does not answer" for name in away
+            f"{self.called(name)} does not answer" for name in away
         ]
         return {"error": "; ".join(words), "code": "not-ready"}
+
+    def called(self, name: str) -> str:
+        """A party, or what stands in its place, in words."""
+        return f"the {name}" if self.scored else f"party {name}"
 
 
 class Service:
@@ -72,44 +72,32 @@ class Service:
     def __init__(
         self,
         settings: GatewaySettings,
-        model: CoordinatorModel,
+        opened: Opened,
         ledger: Ledger,
         key: bytes,
         audit: AuditReport | None = None,
-        columns: Mapping[str, CodeColumn] | None = None,
-        local: PartyHandler | None = None,
     ) -> None:
-        self.settings, self.model, self.ledger, self.audit = settings, model, ledger, audit
+        self.settings, self.ledger, self.audit = settings, ledger, audit
+        self.model: ServedModel = opened.model
         self.keys = KeyStore(ledger.engine, ledger.chain_key, ledger.now)
         self._chain = Chain(ledger.engine, ledger.chain_key)
-        self._tls = None if settings.certs is None else TlsFiles.from_folder(settings.certs / "coordinator")
         self._counter = GroupCommit(ledger, writers=1 if is_sqlite(ledger.engine) else POSTGRESQL_WRITERS)
         self._calls = CallLog(self._counter)
-        self._key, self._columns, self._local = key, columns or {}, local
+        self._key, self._opened = key, opened
         self._health: tuple[float, Health] | None = None
         self._looking: asyncio.Task[Health] | None = None
         self.inference: Inference
 
     async def start(self) -> None:
-        """Open the ways to the parties."""
-        channel = PartyChannel(
-            # The active party first.
-            {name: self.settings.parties[name] for name in self.model.parties if name in self.settings.parties},
-            self._tls,
-            timeouts=PartyTimeouts(deadline=self.settings.deadline),
-            max_batch=self.settings.max_entities,
-            expected_weights=self.model.weights,
-            columns=self._columns,
-            local=self._local,
-            calls=self._calls,
-        )
+        """Begin to answer."""
+        source = self._opened.source(self._calls)
         defense, repeatable = self.settings.defense, None
         if self.settings.repeatable:
             draws = subkey(self._key, "repeatable draws")
             repeatable = Repeatable(defense, key=draws, model_version=self.model.version)
         self.inference = Inference(
             model=self.model,
-            channel=channel,
+            source=source,
             defense=defense,
             price=Price.of(defense, len(self.model.classes)),
             counter=self._counter if self.settings.counted else None,
@@ -120,14 +108,13 @@ class Service:
         """Finish what is under way."""
         if self._looking is not None:
             self._looking.cancel()
-        await self.inference.channel.close()
+        await self.inference.source.close()
         await self._calls.close()
         await self._counter.close()
 
     def discard(self) -> None:
         """Let go of everything where it was never started."""
-        if self._local is not None:
-            self._local.close()
+        self._opened.discard()
         self.ledger.close()
 
     async def read(self, work: Callable[..., Result], *args: Any) -> Result:
@@ -135,7 +122,7 @@ class Service:
         return await self._counter.read(work, *args)
 
     async def health(self) -> Health:
-        """How ledger and parties are, asked at most once a second, and once for all who wait for the answer."""
+        """How the ledger and those who answer are, asked at most once a second, and once for all who wait for it."""
         if self._health is not None and time.monotonic() - self._health[0] <= HEALTH_SECONDS:
             return self._health[1]
         if self._looking is None:
@@ -144,18 +131,18 @@ class Service:
 
     async def _look(self) -> Health:
         try:
-            parties = await self.inference.channel.health()
-            health = Health(await self.read(self._ledger_up), parties)
+            parties = await self.inference.source.health()
+            health = Health(await self.read(self._ledger_up), parties, bool(self.model.scorer))
             self._health = (time.monotonic(), health)
             return health
         finally:
             self._looking = None
 
     async def most_values(self) -> int:
-        """Values that a query may hold: entities, their columns (the active party knows how many), some around them."""
-        if self.inference.channel.features is None:
+        """Values that a query may hold: entities, their columns (the source knows how many), some around them."""
+        if self.inference.source.features is None:
             await self.health()  # the first contact
-        return self.settings.max_entities * (2 + (self.inference.channel.features or 0)) + 1024
+        return self.settings.max_entities * (2 + (self.inference.source.features or 0)) + 1024
 
     def about(self) -> dict[str, Any]:
         """Defense, guarantee and what the model is worth, in plain values."""
@@ -169,6 +156,7 @@ class Service:
             **({"variants": variants} if self.settings.counted and (variants := self.ledger.limits.variants) else {}),
             "classes": json.dumps(self.model.classes, ensure_ascii=False),
             **({} if worth is None else {"utility": json.dumps(worth.in_brief())}),
+            **({"scorer": scorer} if (scorer := self.model.scorer) else {}),
             **({"sealed": json.dumps(sealed)} if (sealed := self.model.sealed) else {}),
             **({"embedding_defenses": json.dumps(found)} if (found := self.model.embedding_specs) else {}),
         }
@@ -208,32 +196,22 @@ class Service:
 def open_service(settings: GatewaySettings) -> Service:
     """Check and open everything; errors come before any port is bound."""
     torch.set_num_threads(1)  # small tops gain nothing from threads, and wait for each other under load
-    model = load_coordinator_model(settings.run, settings.name)
-    columns = _handed_over(settings, model)
-    given = [*settings.parties, *settings.codes, *settings.local]
-    missing = [name for name in model.parties if name not in given]
-    if missing:
-        raise SettingError(f"where does party {missing[0]} listen? add --party {missing[0]}=HOST:PORT")
-    strange = [name for name in given if name not in model.parties]
-    if strange:
-        raise SettingError(f"this model has no party {strange[0]!r}; its parties are {', '.join(model.parties)}")
-    audit = None if settings.audit is None else read_audit(settings.audit)
-    key = read_key(settings.ledger_key)
-    allowed = {"window": settings.window, "variants": settings.most_variants(model.all_sealed), **settings.budget}
-    limits = limits_for(settings.defense, len(model.classes), **allowed)
-    ledger = Ledger.open(settings.ledger_url, key, limits=limits)
+    opened = _open(settings)
     try:
-        local = open_local_party(settings.local, settings.run, model)
+        model = opened.model
+        audit = None if settings.audit is None else read_audit(settings.audit)
+        key = read_key(settings.ledger_key)
+        allowed = {"window": settings.window, "variants": settings.most_variants(model.all_sealed), **settings.budget}
+        limits = limits_for(settings.defense, len(model.classes), **allowed)
+        ledger = Ledger.open(settings.ledger_url, key, limits=limits)
     except BaseException:
-        ledger.close()
+        opened.discard()
         raise
-    return Service(settings, model, ledger, key, audit, columns, local)
+    return Service(settings, opened, ledger, key, audit)
 
 
-def _handed_over(settings: GatewaySettings, model: CoordinatorModel) -> dict[str, CodeColumn]:
-    """Codes that were handed over must be of nobody who is asked too."""
-    ways = {"--party": settings.parties, "--codes": settings.codes, "--local": settings.local}
-    for (one, first), (other, second) in itertools.combinations(ways.items(), 2):
-        if both := [name for name in first if name in second]:
-            raise SettingError(f"party {both[0]} is given with {one} and with {other}; one of the two")
-    return read_handed_over(settings.codes, model.weights, model.seals)
+def _open(settings: GatewaySettings) -> Opened:
+    if settings.run is not None:
+        return open_joint(settings, settings.run)
+    assert settings.scorer is not None  # noqa: S101  # the settings see to it
+    return open_scored(settings, settings.scorer)

@@ -12,6 +12,7 @@ from privee.defenses import Defense
 from privee.errors import SettingError
 from privee.gateway.budget.base import budget_options
 from privee.gateway.ledger.api_keys import check_rate
+from privee.gateway.scorers.settings import ScorerSettings
 from privee.net import is_loopback
 from privee.party.wire import MAX_ENTITIES
 
@@ -31,7 +32,8 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
     """How a model is served. Every option of a budget policy is a setting too: what the ledger allows each entity.
 
     Attributes:
-        run: the saved run; only its config and the coordinator's folder are read.
+        run: the saved run; only its config and the coordinator's folder are read. None with a scorer.
+        scorer: a model that stands alone, in place of a run and its parties.
         parties: where each party listens, "host:port" by name.
         defense: what turns scores into a release.
         ledger_url: database of counts and keys.
@@ -57,8 +59,9 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
         traces: a collector's address that OpenTelemetry's spans are sent to; None: nothing is traced.
     """
 
-    run: Path
-    parties: Mapping[str, str]
+    run: Path | None = None
+    scorer: ScorerSettings | None = None
+    parties: Mapping[str, str] = dataclasses.field(default_factory=dict)
     defense: Defense
     ledger_url: str
     ledger_key: Path
@@ -83,6 +86,10 @@ class GatewaySettings(_BudgetSettings):  # type: ignore[misc]  # made of what th
     traces: str | None = None
 
     def __post_init__(self) -> None:
+        if (self.run is None) == (self.scorer is None):
+            raise SettingError("give a run folder, or --scorer for a model that stands alone; one of the two")
+        if self.scorer is not None and (self.parties or self.codes or self.local):
+            raise SettingError("--party, --codes and --local are a joint model's; one that stands alone has no parties")
         if not 0 < self.deadline <= 600:
             raise SettingError("the deadline must be above 0 and at most 600 seconds")
         if self.max_body < 1024 or not 1 <= self.max_entities <= MAX_ENTITIES:

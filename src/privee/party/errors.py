@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Literal
+from typing import ClassVar, Literal
 
 from privee.errors import PriveeError, UnavailableError
 
@@ -20,7 +20,11 @@ class PartyError(PriveeError):
             (its own ledger refuses some of the entities) or `mismatch` (it is not the party, or has not the model,
             that the gateway expects).
         positions: Of `unknown-entity`: places in the request, counted from 0.
+        role, record: Whose error it is, and what an unknown entity has none of, in words.
     """
+
+    role: ClassVar[str] = "party"
+    record: ClassVar[str] = "joint record"
 
     def __init__(self, party: str, kind: Kind, words: str, positions: tuple[int, ...] = ()) -> None:
         super().__init__(f"party {party} {words}")

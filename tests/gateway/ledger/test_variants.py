@@ -58,7 +58,7 @@ def test_the_same_question_is_answered_and_another_one_is_not(url, open_ledger):
     one = {"variants": 1}
     assert refusal.details() == {"asked": one, "spent": one, "limit": one, "positions": [0]}
     assert str(refusal) == (
-        "1 entity would be asked about in more variants of the active party's columns than allowed "
+        "1 entity would be asked about in more variants of columns than allowed "
         "(asked variants 1; spent variants 1; limit variants 1)"
     )
     assert (releases(ledger, "a"), variants(ledger, "a", "nobody")) == ([3], [1, 0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ from privee.progress import Progress
 from privee.randomness import Draws
 from privee.scores.forms import Floats
 from privee.theory import rows_in_order
+
+Releases = Callable[[Iterator[Block]], Iterator[tuple[Block, Floats]]]
 
 
 @dataclasses.dataclass
@@ -62,6 +64,7 @@ def protect_file(
     force: bool = False,
     spreadsheet: bool = False,
     progress: Progress = lambda done, size: None,
+    releases: Releases | None = None,
 ) -> Summary:
     """Write the releases of the scores in `source` to `target`; nothing is left behind if it fails.
 
@@ -77,17 +80,22 @@ def protect_file(
         force: replace an existing target.
         spreadsheet: in CSV, put a quote before kept text that a spreadsheet would take for a formula.
         progress: called with (done, size) after every block.
+        releases: makes them of the blocks, in their order, in place of this process; its draws are its own.
     """
     format_of(target, SCORES)
     existing_file(source)
     with _naming(source):
         reader = open_reader(source, keep=keep, scores=scores, delimiter=delimiter)
+
+    def here(blocks: Iterator[Block]) -> Iterator[tuple[Block, Floats]]:
+        for block in blocks:
+            yield block, defense.release(block.scores, draws=draws, check_sum=check_sum)
+
     summary = Summary(read_as_two_classes=isinstance(reader, TwoClassReader))
     with whole_file(target, force=force) as partial:
         writer = open_writer(partial, target, reader, delimiter=delimiter, spreadsheet=spreadsheet)
         try:
-            for block in _blocks(reader, source):
-                release = defense.release(block.scores, draws=draws, check_sum=check_sum)
+            for block, release in (releases or here)(_blocks(reader, source)):
                 summary.add(block.scores, release)
                 writer.write(Block(release, block.kept))
                 progress(reader.done, reader.size)

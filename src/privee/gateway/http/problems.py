@@ -41,9 +41,12 @@ DOCUMENTED: dict[int | str, dict[str, Any]] = {
         "description": "What an entity may give, here or by a party's own ledger, its variants, the key's quota or its "
         "rate limit refuses.",
     },
-    502: {"model": Problem, "description": "A party does not serve this model."},
-    503: {"model": Problem, "description": "A party or the ledger cannot be reached; nothing was released."},
-    504: {"model": Problem, "description": "A party did not answer in time; nothing was released."},
+    502: {"model": Problem, "description": "A party does not serve this model, or the scorer made no scores."},
+    503: {
+        "model": Problem,
+        "description": "Party, scorer or ledger cannot be reached; nothing was released.",
+    },
+    504: {"model": Problem, "description": "A party or the scorer did not answer in time; nothing was released."},
 }
 
 
@@ -128,11 +131,11 @@ def _party(error: Any, metrics: Metrics, _: str) -> Told:
         return Told(status, "party-budget", str(error))
     if error.kind != "unknown-entity":
         metrics.party_errors.labels(error.party, error.kind).inc()
-        return Told(status, f"party-{error.kind}", str(error))
+        return Told(status, f"{error.role}-{error.kind}", str(error))
     # Which party lacks the record is that party's secret.
     metrics.refusals.labels("unknown-entity").inc()
     places = ", ".join(map(str, error.positions[:20])) + (", ..." if len(error.positions) > 20 else "")
-    words = f"there is no joint record of {len(error.positions)} of the entities (positions {places})"
+    words = f"there is no {error.record} of {len(error.positions)} of the entities (positions {places})"
     return Told(status, "unknown-entity", words, {"positions": list(error.positions)})
 
 

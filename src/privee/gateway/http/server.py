@@ -254,7 +254,7 @@ def _address(settings: GatewaySettings, bound: socket.socket) -> str:
     return str(Address(settings.host.strip("[]"), bound.getsockname()[1]))
 
 
-DESCRIPTION = """Protected predictions of a joint model (Open Inference Protocol).
+DESCRIPTION = """Protected predictions of a model (Open Inference Protocol).
 
 `POST /v2/models/{model}/infer` with entity ids; the answer holds a release for each, never the scores, and each is
 counted before it leaves."""

@@ -117,7 +117,7 @@ class OverVariantsError(RefusedError):
     outcome = "refused-variants"
 
     def _what(self) -> str:
-        return f"{self._entities()} would be asked about in more variants of the active party's columns than allowed"
+        return f"{self._entities()} would be asked about in more variants of columns than allowed"
 
 
 class OverQuotaError(RefusedError):

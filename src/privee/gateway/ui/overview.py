@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 from privee.gateway.budget.price import NOTHING, Price
 from privee.gateway.channel.party_channel import PartyHealth
-from privee.gateway.coordinator_model import CoordinatorModel
 from privee.gateway.ledger.consumers import GivenTo, given_to
 from privee.gateway.ledger.ledger import Ledger
 from privee.gateway.ledger.limits import Limits, remaining
 from privee.gateway.ledger.views import Spending, tagged
 from privee.gateway.numbers_as_text import counted, number
+from privee.gateway.score_source import ServedModel
 from privee.gateway.service import Health, Service
 from privee.gateway.settings import GatewaySettings
 from privee.gateway.ui.consumers import requests_part
@@ -122,13 +122,15 @@ def one_entity(service: Service, entity: str) -> dict[str, Any]:
 
 def status_words(health: Health, handed_over: Collection[str] = ()) -> str:
     """Ready, or who is to blame. A party whose codes are here answers nobody, and need not."""
+    if health.ready and health.scored:
+        return "the ledger can be read, and the model answers."
     if health.ready:
         asked = [name for name in health.parties if name not in handed_over]
         few = ["nobody has to answer", *(f"party {name} answers" for name in asked[:1]), "both parties answer"]
         answers = few[len(asked)] if len(asked) < len(few) else f"all {len(asked)} parties answer"
         here = f"; the codes of {' and '.join(handed_over)} are here" if handed_over else ""
         return f"the ledger can be read, and {answers}{here}."
-    away = [party.error or f"party {name} does not answer" for name, party in health.parties.items()]
+    away = [party.error or f"{health.called(name)} does not answer" for name, party in health.parties.items()]
     blamed = [words for words, party in zip(away, health.parties.values(), strict=True) if not party.reachable]
     return "; ".join(([] if health.ledger else ["the ledger cannot be read"]) + blamed) + "."
 
@@ -141,6 +143,7 @@ def _protection(service: Service) -> dict[str, Any]:
         "defense": settings.defense,
         "guarantee": settings.defense.guarantee(len(service.model.classes)),
         "allowance": allowance(settings, limits, service.inference.price),
+        "threat": threat_words(settings),
         "limited": bool(limits.policies),
         "windowed": limits.window is not None,
         "sealed": sealed_sentence(service.model),
@@ -165,7 +168,7 @@ def _prospect(found: Spending, left: int | None) -> str:
     )
 
 
-def _party(name: str, health: PartyHealth, model: CoordinatorModel, settings: GatewaySettings) -> PartyCard:
+def _party(name: str, health: PartyHealth, model: ServedModel, settings: GatewaySettings) -> PartyCard:
     same = "match this model" if health.weights == model.weights[name] else "are another model's"
     weights = "not known" if health.weights is None else same
     sealed = sealed_words(model.sealed[name]) if name in model.seals else ""
@@ -194,7 +197,7 @@ def allowance(settings: GatewaySettings, limits: Limits, price: Price) -> str:
         return "Everything, without end: nothing is counted."
     sentences = [_limit(limits, price)]
     sentences += [policy.promise_words() for policy in limits.policies if policy.promise_words()]
-    sentences.append(_pinned(limits))
+    sentences.append(_pinned(limits, "the active party's columns" if settings.scorer is None else "its row"))
     if settings.repeatable:
         sentences.append("The same question again gets the same answer, and is not counted.")
     sentences.append("Releases to all who ask are counted together. " + _end(limits))
@@ -207,7 +210,7 @@ def sealed_words(told: Mapping[str, Any]) -> str:
     return f"one of {told['codes']} codes{drawn}: at most {told['leaked_bits']:.3g} bits of a record, ever"
 
 
-def sealed_sentence(model: CoordinatorModel) -> str:
+def sealed_sentence(model: ServedModel) -> str:
     """What the seals of the passive parties mean for those who ask, or nothing if there are none."""
     if not model.seals:
         return ""
@@ -219,6 +222,21 @@ def sealed_sentence(model: CoordinatorModel) -> str:
         )
     others = [party for party in model.parties[1:] if party not in model.seals]
     return f"{' and '.join(model.seals)} sealed; {' and '.join(others)} not: defense and limits protect the latter."
+
+
+def threat_words(settings: GatewaySettings) -> str:
+    """From whom a release protects what, where a model stands alone; nothing for a joint one."""
+    if settings.scorer is None:
+        return ""
+    if settings.scorer.rows is not None:
+        return (
+            "The columns of an entity's row, from whoever asks with a key. Whoever runs this gateway, or the model, "
+            "has rows and scores."
+        )
+    return (
+        "Rows come from whoever asks, who knows them: a release hides nothing of a row from its sender. It hides the "
+        "model's exact scores, about which nothing is proven; limits count by the ids that the sender gives."
+    )
 
 
 def given(spent: Mapping[str, float], limits: Limits) -> str:
@@ -237,11 +255,11 @@ def asked(one: Spending, limits: Limits) -> str:
     return number(one.variants) if limits.variants is None else f"{number(one.variants)} of {number(limits.variants)}"
 
 
-def _pinned(limits: Limits) -> str:
+def _pinned(limits: Limits, whose: str) -> str:
     if limits.variants is None:
-        return "It may be asked about in any number of variants of the active party's columns."
+        return f"It may be asked about in any number of variants of {whose}."
     most = counted(limits.variants, "variant")
-    return f"It may be asked about in {most} of the active party's columns, ever; the same question again is no other."
+    return f"It may be asked about in {most} of {whose}, ever; the same question again is no other."
 
 
 def _limit(limits: Limits, price: Price) -> str:

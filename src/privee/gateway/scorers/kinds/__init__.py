@@ -1,0 +1,1 @@
+"""Kinds of scorers, one file each."""
