@@ -52,7 +52,7 @@ def asked(sealed, tmp_path_factory):
 @pytest.mark.parametrize("what", SAYS)
 def test_only_codes_that_were_agreed_on_enter(asked, what):
     about, reply, words = SAYS[what]
-    party, line = asked.parties[PASSIVE], asked.gateway.service.inference.channel._lines[1]
+    party, line = asked.parties[PASSIVE], asked.gateway.service.inference.source._channel._lines[1]
     before, line._about, line._width = party._handler.about, None, None  # as if it was just started
     party.say(**about)
     party.lie = lambda request: reply(request, party.weights).encode()

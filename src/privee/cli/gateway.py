@@ -152,8 +152,8 @@ def serve(
     alone: dict[str, Any] = {"rows": rows, "table": table, "id_column": id_column, "columns": _listed(columns)}
     alone |= {"classes": _listed(classes), "features": features, "logits": logits}
     alone |= {"input": scorer_input, "output": scorer_output, "token": scorer_token}
-    if scorer is None and any(value for name, value in alone.items() if name != "rows"):
-        raise PriveeError("--table, --id, --columns, --classes, --features and --logits are a scorer's: give --scorer")
+    if scorer is None and any(alone.values()):
+        raise PriveeError("--rows, --id, --columns, --classes, --logits and their like are a scorer's: give --scorer")
     settings = GatewaySettings(
         run=run,
         scorer=None if scorer is None else ScorerSettings(given=scorer, **alone),

@@ -70,7 +70,7 @@ WIDE = {
 
 @pytest.mark.parametrize("kind", WIDE)
 def test_wide_and_deep_json_is_refused_unparsed(local, kind, monkeypatch):
-    monkeypatch.setattr(type(local.service.inference.channel), "features", 32)
+    monkeypatch.setattr(type(local.service.inference.source), "features", 32)
     parsed, loads = [], json.loads
 
     def watched(text, **options):
@@ -96,7 +96,7 @@ def test_values_are_counted_outside_of_texts():
 
 
 def test_as_many_values_as_the_settings_allow_are_taken(local, monkeypatch):
-    monkeypatch.setattr(type(local.service.inference.channel), "features", 32)
+    monkeypatch.setattr(type(local.service.inference.source), "features", 32)
     count = local.service.settings.max_entities
     rows = {"name": "columns", "shape": [count, 32], "datatype": "FP32", "data": [[0.5] * 32] * count}
     query = {"inputs": [*body(*map(str, range(count)))["inputs"], rows]}

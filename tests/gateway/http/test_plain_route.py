@@ -112,7 +112,7 @@ def test_what_nobody_foresaw_is_a_500_without_words_of_it(local, monkeypatch, ca
 
 
 def test_a_body_with_too_many_values_is_not_parsed(local, monkeypatch):
-    monkeypatch.setattr(type(local.service.inference.channel), "features", 32)
+    monkeypatch.setattr(type(local.service.inference.source), "features", 32)
     parsed, loads = [], orjson.loads
     monkeypatch.setattr("privee.gateway.http.plain_route.orjson.loads", lambda text: parsed.append(1) or loads(text))
     headers = {"Authorization": f"Bearer {local.key('consumer')}"} | JSON

@@ -52,6 +52,7 @@ def test_options(given, tmp_path):
         ((), "give a run folder, or --scorer"),
         (("runs/risk", "--scorer", "m.onnx"), "one of the two"),
         (("runs/risk", "--id", "person"), "are a scorer's: give --scorer"),
+        (("runs/risk", "--rows", "people.csv"), "are a scorer's: give --scorer"),
         (("--scorer", "m.onnx", "--rows", "p.csv"), "Give --id COLUMN"),
         (("--scorer", "m.onnx", "--id", "person"), "give it with --rows"),
         (("--scorer", "m.onnx", "--party", "bank=127.0.0.1:1"), "has no parties"),
