@@ -1,0 +1,17 @@
+"""Three parties' tables."""
+
+from privee.data.datasets import load_dataset
+from privee.vfl import TrainingSettings
+from privee.vfl.experiment import partition_of
+from privee.vfl.joint_data import from_dataset
+from tests._support.reader.worlds import QUICK_AUDIT, write_risk_tables
+
+SMALLER = {"privee train": "--epochs 2", "privee audit": QUICK_AUDIT}
+
+
+def prepare(place):
+    write_risk_tables(place.folder)
+    place.replace[" ... "] = " --active bank --id customer --label risk --out runs/risk "
+    data = from_dataset(load_dataset("digits"), partition_of(load_dataset("digits"), fraction=0.5))
+    place.names |= {"path": place.folder / "run", "data": data, "settings": TrainingSettings(epochs=1)}
+    place.replace['"shop"'] = '"passive-1"'

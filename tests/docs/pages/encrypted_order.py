@@ -1,0 +1,7 @@
+"""Scores, few: a key is made by the first release."""
+
+from tests._support.reader.worlds import some_scores
+
+
+def prepare(place):
+    place.names["scores"] = some_scores(4, 3)

@@ -1,0 +1,2 @@
+"""A run, sealed, and its parties' folders."""
+

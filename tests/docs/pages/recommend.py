@@ -1,0 +1,11 @@
+"""Runs of two and of more classes; the two long answers are those of the very commands that they stand under."""
+
+from tests._support.reader.worlds import digits_run, risk_run, _kept
+
+SMALLER = {"privee recommend runs/digits": "--records 20", "privee recommend runs/risk": "--records 20"}
+
+
+def prepare(place):
+    risk_run(place)
+    digits_run(place)
+    _kept(place, "cancer", ("breast-cancer", "--model", "logistic"))

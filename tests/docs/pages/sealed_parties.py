@@ -1,0 +1,1 @@
+SMALLER = {"privee train": "--epochs 2", "privee seal": "--epochs 2"}
