@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as arrow_parquet
 
+from privee import new_key
 from tests._support.commands import good
 from tests._support.reader.following import Place
 
@@ -98,6 +99,13 @@ def small_audit(place: Place) -> None:
     attacks = ["equation-solving", "learned-inversion:simulations=1"]
     whole = privee.audit.audit
     place.patch(privee.audit, "audit", functools.partial(whole, attacks=attacks, seeds=1, records=30, jobs=1))
+
+
+def key_file(place: Place) -> None:
+    """`release.key`, made as the page on repeatable draws says."""
+    file = place.folder / "release.key"
+    file.write_bytes(new_key())
+    file.chmod(0o600)
 
 
 def some_scores(rows: int = 40, classes: int = 10) -> np.ndarray:
