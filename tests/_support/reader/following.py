@@ -29,6 +29,8 @@ class Place:
     names: dict[str, object] = dataclasses.field(default_factory=dict)
     replace: dict[str, str | Callable[[], str]] = dataclasses.field(default_factory=dict)
     smaller: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    before: Mapping[str, Callable[["Place"], None]] = dataclasses.field(default_factory=dict)
+    shell: Shell | None = None  # once there was a command
     until_the_end: contextlib.ExitStack = dataclasses.field(default_factory=contextlib.ExitStack)
 
     def patch(self, owner: object, name: str, value: object) -> None:
@@ -58,7 +60,7 @@ class Place:
 
 def follow(page: str, entry: ModuleType | None, place: Place) -> int:
     """Do what the page says; how many blocks there were to do."""
-    place.smaller = getattr(entry, "SMALLER", {})
+    place.smaller, place.before = getattr(entry, "SMALLER", {}), getattr(entry, "BEFORE", {})
     with place.until_the_end as stack:
         if hasattr(entry, "prepare"):
             entry.prepare(place)
@@ -72,7 +74,7 @@ def follow(page: str, entry: ModuleType | None, place: Place) -> int:
 class _Reader:
     def __init__(self, place: Place) -> None:
         self._place, self._space, self._printed = place, {"__name__": "page"} | place.names, ""
-        self._stack, self._shell, self._run = contextlib.ExitStack(), None, False
+        self._stack, self._run = contextlib.ExitStack(), False
 
     def close(self) -> None:
         self._stack.close()
@@ -112,11 +114,14 @@ class _Reader:
     def _command(self, statement: Statement) -> bool:
         if CHECKED_ONLY.match(statement.text):
             return False
-        if self._shell is None:
+        if self._place.shell is None:
             path = self._stack.enter_context(warm_privee(self._place.folder / ".bin"))
-            self._shell = Shell(self._place.folder, path)
-            self._stack.callback(self._shell.close)
-        printed = self._shell.run(self._place.command(statement.text))
+            self._place.shell = Shell(self._place.folder, path)
+            self._stack.callback(self._place.shell.close)
+        for start, what in self._place.before.items():
+            if statement.text.startswith(start):
+                what(self._place)
+        printed = self._place.shell.run(self._place.command(statement.text))
         _compare(statement.shown, printed, json=statement.shown.startswith("{"))
         self._printed += printed
         return True

@@ -16,7 +16,7 @@ import re
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 BARS = re.compile(r"[▏▎▍▌▋▊▉█━─]+")
 HEX = re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b")
-NUMBER = re.compile(r"(?<![A-Za-z_])[-+<]*\s?\d[\d,_]*(?:\.\d+)?(?:[eE][-+]?\d+)?\s?%?")
+NUMBER = re.compile(r"(?<![A-Za-z])[-+<]*\s?\d[\d,_]*(?:\.\d+)?(?:[eE][-+]?\d+)?\s?%?")
 
 
 def normal(text: str, *, json: bool = False) -> str:

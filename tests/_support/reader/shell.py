@@ -38,9 +38,13 @@ class Shell:
         assert not refused, f"{command}\n{printed}"
         return printed
 
-    def close(self) -> None:
+    def stop_services(self) -> None:
         for service in self._services.values():
             self._stop(service)
+        self._services.clear()
+
+    def close(self) -> None:
+        self.stop_services()
         self._bash.stdin.close()
         self._stop(self._bash)
 

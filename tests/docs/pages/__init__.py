@@ -2,7 +2,8 @@
 
 `prepare(place)` puts files into `place.folder`, names for Python blocks into `place.names`, and into `place.replace` what
 stands on this machine for hosts and ports of a page. `SMALLER` has options that are added to commands that begin so: what a
-reader would wait for minutes for is made small here, not on the page. `SLOW`: more than a second. `RUN_BY`: a test that
+reader would wait for minutes for is made small here, not on the page. `BEFORE` has what happens right before commands that begin so, such as
+a disk that fails. `SLOW`: more than a second. `RUN_BY`: a test that
 runs the whole page already. `NEEDS`: modules without which a page is skipped.
 """
 

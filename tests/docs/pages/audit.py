@@ -6,7 +6,7 @@ from tests._support.commands import good
 from tests._support.reader.worlds import QUICK_AUDIT, digits_run, own_model, own_module, risk_run
 
 SMALLER = {
-    "privee audit --dataset": f"{QUICK_AUDIT} --model logistic",
+    "privee audit --dataset": QUICK_AUDIT,
     "privee audit runs": QUICK_AUDIT,
     "privee audit --entry": QUICK_AUDIT,
     "privee attack": "--records 10 --auxiliary 40 --seed 0",

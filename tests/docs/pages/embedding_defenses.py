@@ -12,6 +12,8 @@ SMALLER = {"privee train": "--epochs 2", "privee audit": QUICK_AUDIT}
 def prepare(place):
     write_risk_tables(place.folder)
     place.replace[" ... "] = " --active bank --id customer --label risk --out runs/risk "
-    data = from_dataset(load_dataset("digits"), partition_of(load_dataset("digits"), fraction=0.5))
+    digits = load_dataset("digits")
+    halves = partition_of(digits, parties=2, adversary_fraction=0.5, how=None, seed=0)
+    data = from_dataset(digits, halves)
     place.names |= {"path": place.folder / "run", "data": data, "settings": TrainingSettings(epochs=1)}
     place.replace['"shop"'] = '"passive-1"'

@@ -2,7 +2,7 @@
 
 from tests._support.reader.worlds import digits_run, risk_run, _kept
 
-SMALLER = {"privee recommend runs/digits": "--records 20", "privee recommend runs/risk": "--records 20"}
+SMALLER = {"privee recommend runs/digits": "--records 10 --auxiliary 40 --jobs 1", "privee recommend runs/risk": "--records 10 --auxiliary 40 --jobs 1"}
 
 
 def prepare(place):

@@ -2,5 +2,5 @@
 
 from tests._support.reader.worlds import QUICK_AUDIT, small_audit
 
-SMALLER = {"privee audit": QUICK_AUDIT, "privee recommend": "--records 20"}
+SMALLER = {"privee audit": QUICK_AUDIT, "privee recommend": "--records 10 --auxiliary 40 --jobs 1"}
 prepare = small_audit

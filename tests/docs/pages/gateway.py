@@ -1,0 +1,48 @@
+"""Three machines on one: other ports, loopback in place of hosts, and the newest key where the page has an id."""
+
+import json
+import shutil
+from pathlib import Path
+
+from tests._support.commands import good
+from tests._support.reader.worlds import write_risk_tables
+from tests._support.shell import free_ports
+
+NEEDS = ("fastapi",)
+SMALLER = {
+    "privee gateway demo": "--port 0",
+    "privee gateway serve": "--tls",  # loopback would do without
+    "privee train": "--model logistic --epochs 2",
+    "privee seal": "--epochs 2",
+}
+
+
+def prepare(place):
+    write_risk_tables(place.folder)
+    place.names["Path"] = Path
+    first = free_ports(3)
+    for name, port in (("bank", first), ("shop", first + 1)):
+        place.replace[f"--listen 0.0.0.0:7001 --certs certs/{name}"] = f"--listen 127.0.0.1:{port} --certs certs/{name}"
+        place.replace[f"{name}.example:7001"] = f"127.0.0.1:{port}"
+    place.replace |= {"gateway.example": "127.0.0.1", "8443": str(first + 2), "0.0.0.0": "127.0.0.1"}
+    place.replace |= {"--cacert ca.pem": "--cacert certs/ca.pem", '"ca.pem"': '"certs/ca.pem"'}
+    place.replace |= {"1795000000": "1700000000", "8703f0d3": lambda: newest_key(place)}
+    place.replace[", key, verify"] = ", Path('consumer.key').read_text().strip(), verify"
+
+
+def put_back(place):
+    """The copy of Sunday in the ledger's place."""
+    place.shell.stop_services()
+    ledger = place.folder / "ledger.db"
+    for file in ("ledger.db", "ledger.db-wal", "ledger.db-shm"):
+        (place.folder / file).unlink(missing_ok=True)
+    shutil.copy(place.folder / "ledger-copy.db", ledger)
+
+
+BEFORE = {"privee ledger accept-loss": put_back}
+
+
+def newest_key(place):
+    """The id of the newest one that is not revoked."""
+    keys = json.loads(good("keys", "list", "--json", cwd=place.folder))
+    return [key["key_id"] for key in keys if not key.get("revoked")][-1]
