@@ -65,9 +65,14 @@ def _names(parameter: click.Parameter) -> str:
 def _words(parameter: click.Parameter) -> str:
     words = _plain(getattr(parameter, "help", "") or "").replace("\n", " ").replace("|", "\\|")
     default = parameter.default
-    if getattr(parameter, "show_default", False) and default not in (None, "", False, ()) and not callable(default):
+    if (
+        getattr(parameter, "show_default", False)
+        and default not in (None, "", False, True, ())
+        and not callable(default)
+    ):
         words += f" Default: `{default}`."
-    return words + (" May be given several times." if parameter.multiple else "")
+    again = parameter.multiple and "repeatable" not in words.lower()  # type: ignore[attr-defined]
+    return words + (" May be given several times." if again else "")
 
 
 def _plain(text: str) -> str:

@@ -127,7 +127,9 @@ class _Reader:
         return True
 
     def _output(self, block: Block) -> bool:
-        assert self._run, "it shows what nothing printed; what is no output needs a language, and commands one of COMMANDS"
+        assert self._run, (
+            "it shows what nothing printed; what is no output needs a language, and commands one of COMMANDS"
+        )
         _compare(block.text, self._printed, json=block.language == "json")
         return True
 

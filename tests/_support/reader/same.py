@@ -15,8 +15,8 @@ import re
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 BARS = re.compile(r"[▏▎▍▌▋▊▉█━─]+")
-HEX = re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b")
-NUMBER = re.compile(r"(?<![A-Za-z])[-+<]*\s?\d[\d,_]*(?:\.\d+)?(?:[eE][-+]?\d+)?\s?%?")
+HEX = re.compile(r"(?<![.\w])(?=[0-9a-f]*\d)[0-9a-f]{8,}\b")
+NUMBER = re.compile(r"(?<![A-Za-z])[-+<]*\s?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?\s?%?")
 
 
 def normal(text: str, *, json: bool = False) -> str:

@@ -2,7 +2,10 @@
 
 from tests._support.reader.worlds import digits_run, risk_run, _kept
 
-SMALLER = {"privee recommend runs/digits": "--records 10 --auxiliary 40 --jobs 1", "privee recommend runs/risk": "--records 10 --auxiliary 40 --jobs 1"}
+SMALLER = {
+    "privee recommend runs/digits": "--records 10 --auxiliary 40 --jobs 1",
+    "privee recommend runs/risk": "--records 10 --auxiliary 40 --jobs 1",
+}
 
 
 def prepare(place):

@@ -8,4 +8,8 @@ from tests._support.reader.worlds import key_file, some_scores
 def prepare(place):
     key_file(place)
     ids = [f"c{k}" for k in range(40)]
-    place.names |= {"model_scores": some_scores(), "customer_ids": ids, "active_columns": np.arange(80.0).reshape(40, 2)}
+    place.names |= {
+        "model_scores": some_scores(),
+        "customer_ids": ids,
+        "active_columns": np.arange(80.0).reshape(40, 2),
+    }
