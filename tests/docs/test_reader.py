@@ -63,7 +63,8 @@ def test_a_page_that_is_right(tmp_path, monkeypatch):
     """State of the shell and of Python goes on from block to block, and entries have their say."""
     text = (
         "```\nexport WHO=you\n```\n\n```\nprintf 'hello %s, ' $WHO\n```\n\n```\nhello ..., hello me\n```\n"
-        "```python\n# part.py\nx = 20\n```\n\n```python\nfrom part import x\n```\n\n```python\nprint(x + y)\n```\n\n```\n23\n```\n"
+        "```python\n# part.py\nx = 20\n```\n\n```python\nfrom part import x\n```\n\n"
+        "```python\nprint(x + y)\n```\n\n```\n23\n```\n"
         "<!-- not run: there is no such thing -->\n```\nsh nothing.sh\n```\n"
     )
     monkeypatch.setattr(following, "blocks", lambda page: blocks(page, text))

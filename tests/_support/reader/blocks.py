@@ -1,7 +1,7 @@
 """The fenced blocks of a page, and what each one is.
 
 - `python` runs, all of a page in one namespace; if its first line is a comment with a file's name, it is that file.
-- No language, `sh` or `console`: commands, if the first word is one of COMMANDS or the line begins with `$ `.
+- No language, `sh` or `console`: commands, if the first word is one of SHELL or the line begins with `$ `.
 - No language and no command: what the last commands or Python before it print. So is `json` right after commands.
 - Any other language: not run.
 
@@ -20,10 +20,8 @@ PAGES = {
     "CONTRIBUTING": ROOT / "CONTRIBUTING.md",
     **{path.stem: path for path in sorted((ROOT / "docs").glob("*.md"))},
 }
-COMMANDS = frozenset(
-    "privee make pip python3.11 curl openssl umask tar createdb sqlite3 export ask for printf sh cat mkdir cp docker "
-    "podman kubectl systemctl".split()
-)
+PROGRAMS = {"privee", "make", "pip", "python3.11", "curl", "openssl", "tar", "createdb", "sqlite3", "docker", "podman"}
+SHELL = PROGRAMS | {"umask", "export", "ask", "for", "printf", "sh", "cat", "mkdir", "cp", "kubectl", "systemctl", "$"}
 FENCE = re.compile(r"^( *)```[ ]*([\w+-]*)[^\n]*\n(.*?)^\1```[ ]*$", re.MULTILINE | re.DOTALL)
 NOT_RUN = re.compile(r"<!-- not run:(.*?)-->\s*\Z", re.DOTALL)
 
@@ -88,7 +86,7 @@ def _kind(language: str, text: str, *, after_commands: bool) -> Kind:
         return "file" if re.match(r"# \S+\.py$", text.split("\n", 1)[0]) else "python"
     if language in {"", "sh", "console"}:
         first = text.split(maxsplit=1)[0] if text.strip() else ""
-        return "commands" if first.removesuffix("()") in COMMANDS | {"$"} else "output"
+        return "commands" if first.removesuffix("()") in SHELL else "output"
     return "output" if language == "json" and after_commands else "data"
 
 

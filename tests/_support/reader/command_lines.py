@@ -5,9 +5,9 @@ import shlex
 from collections.abc import Iterator
 
 import click
+from website.cli_page import commands
 
 from tests._support.reader.blocks import PAGES, blocks
-from website.cli_page import commands
 
 TREE = dict(commands())
 GROUPS = {words[:length] for words in TREE for length in range(len(words))}

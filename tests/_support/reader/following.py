@@ -109,7 +109,7 @@ class _Reader:
 
     def _commands(self, block: Block) -> bool:
         self._printed, self._run = "", True
-        return any([self._command(statement) for statement in block.statements()])
+        return sum(self._command(statement) for statement in block.statements()) > 0
 
     def _command(self, statement: Statement) -> bool:
         if CHECKED_ONLY.match(statement.text):
@@ -127,9 +127,7 @@ class _Reader:
         return True
 
     def _output(self, block: Block) -> bool:
-        assert self._run, (
-            "it shows what nothing printed; what is no output needs a language, and commands one of COMMANDS"
-        )
+        assert self._run, "it shows what nothing printed; what is no output needs a language, and commands one of SHELL"
         _compare(block.text, self._printed, json=block.language == "json")
         return True
 

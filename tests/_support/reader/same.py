@@ -3,7 +3,7 @@
 Of both texts, before they are compared:
 
 - colours and bars of bar charts are dropped; any white space is one blank (in JSON: none);
-- numbers are `#`, with sign, decimals, exponent and per cent, so sizes, times, dates and addresses compare by their form;
+- numbers are `#`, with sign, decimals, exponent and per cent, so sizes, times and addresses compare by their form;
 - ids and hashes (eight or more hexadecimal digits, one of them a digit) are `#` too;
 - `...` in a page stands for anything.
 

@@ -54,7 +54,7 @@ class Shell:
         line = f'. "{script}" > "{out}" 2>&1 < /dev/null; echo $? > "{code}.part"; mv "{code}.part" "{code}"\n'
         self._bash.stdin.write(line.encode())
         self._bash.stdin.flush()
-        self._wait(lambda: code.exists(), lambda: f"no end: {command}\n{out.read_text()}")
+        self._wait(code.exists, lambda: f"no end: {command}\n{out.read_text()}")
         return int(code.read_text()), out.read_text(encoding="utf-8", errors="replace")
 
     def _serve(self, command: str) -> str:

@@ -1,7 +1,7 @@
 """`privee` for a shell, from the warm process of `tests._support.commands`: a line to it that any program can take.
 
-PyTorch takes seconds to load, and pages have more than a hundred commands. `SCRIPT` is the command in the shell's path; it
-hands its files over to this process, which hands them on.
+PyTorch takes seconds to load, and pages have more than a hundred commands. `SCRIPT` is the command in the shell's path;
+it hands its files over to this process, which hands them on.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""What pages speak of, small: a bank's and a shop's tables, a run on them, runs on digits, a model of somebody's own."""
+"""What pages speak of, small: a bank's and a shop's tables, a run on them, runs on digits, an own model."""
 
 import csv
 import functools

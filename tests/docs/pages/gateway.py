@@ -24,7 +24,8 @@ def prepare(place):
     for name, port in (("bank", first), ("shop", first + 1)):
         place.replace[f"--listen 0.0.0.0:7001 --certs certs/{name}"] = f"--listen 127.0.0.1:{port} --certs certs/{name}"
         place.replace[f"{name}.example:7001"] = f"127.0.0.1:{port}"
-    place.replace |= {"gateway.example": "127.0.0.1", "8443": str(first + 2), "0.0.0.0": "127.0.0.1"}
+    place.replace |= {"gateway.example": "127.0.0.1", "8443": str(first + 2)}
+    place.replace["--host 0.0.0.0"] = "--host 127.0.0.1"
     place.replace |= {"--cacert ca.pem": "--cacert certs/ca.pem", '"ca.pem"': '"certs/ca.pem"'}
     place.replace |= {"1795000000": "1700000000", "8703f0d3": lambda: newest_key(place)}
     place.replace[", key, verify"] = ", Path('consumer.key').read_text().strip(), verify"

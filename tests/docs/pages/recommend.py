@@ -1,6 +1,6 @@
 """Runs of two and of more classes; the two long answers are those of the very commands that they stand under."""
 
-from tests._support.reader.worlds import digits_run, risk_run, _kept
+from tests._support.reader.worlds import _kept, digits_run, risk_run
 
 SMALLER = {
     "privee recommend runs/digits": "--records 10 --auxiliary 40 --jobs 1",
