@@ -45,7 +45,7 @@ def test_the_python_reference_has_every_public_name():
 def site(tmp_path_factory):
     """Built by the command of `make docs`."""
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(folder)]
     env = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
     built = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)  # noqa: S603
     assert built.returncode == 0, built.stdout + built.stderr
