@@ -44,6 +44,6 @@ BEFORE = {"privee ledger accept-loss": put_back}
 
 
 def newest_key(place):
-    """The id of the newest one that is not revoked."""
+    """The id of the newest consumer's."""
     keys = json.loads(good("keys", "list", "--json", cwd=place.folder))
-    return [key["key_id"] for key in keys if not key.get("revoked")][-1]
+    return [key["id"] for key in keys if key["role"] == "consumer"][-1]
