@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+from privee.client import Client
 from tests._support.commands import good
 from tests._support.reader.worlds import write_risk_tables
 from tests._support.shell import free_ports
@@ -40,7 +41,17 @@ def put_back(place):
     shutil.copy(place.folder / "ledger-copy.db", ledger)
 
 
-BEFORE = {"privee ledger accept-loss": put_back}
+def use_new_key(place):
+    """The key that was just made asks about somebody, so that there is something to reset when it leaked."""
+    made = [file.read_text() for file in (place.folder / ".reader").glob("*.out")]
+    (key,) = {json.loads(text)["key"] for text in made if text.startswith("{") and '"key":' in text}
+    with Client(
+        f"https://127.0.0.1:{place.replace['8443']}", key, verify=str(place.folder / "certs" / "ca.pem")
+    ) as client:
+        client.infer("c1010")
+
+
+BEFORE = {"privee ledger accept-loss": put_back, "ask admin /admin/keys/8703f0d3/quotas": use_new_key}
 
 
 def newest_key(place):
