@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-SECONDS = 150
+SECONDS = 300
 SERVES = re.compile(r"^privee (?:party serve|gateway serve|gateway demo|federation start)\b")
 READY_FILE = re.compile(r"^privee (?:party|gateway) serve\b")
 READY = "Ctrl-C"  # the last that `privee gateway demo` says
