@@ -50,7 +50,7 @@ slow: $(VENV)/dev.stamp
 # The site into build/docs, strictly and without a network; then every block and command of the pages.
 docs: $(VENV)/dev.stamp
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
-	$(PYTEST) tests/docs
+	$(PYTEST) --dist worksteal tests/docs
 
 # The core alone, without PyTorch and the other extras, on every Python that is found here.
 pythons:

@@ -63,12 +63,12 @@ COLUMNS = ("--id", "customer", "--label", "risk")
 def risk_run(place: Place) -> None:
     """The tables, and `runs/risk` trained on them."""
     write_risk_tables(place.folder)
-    _kept(place, "risk", (*TABLES, *COLUMNS, "--model", "logistic", "--epochs", "2"))
+    kept_run(place, "risk", (*TABLES, *COLUMNS, "--model", "logistic", "--epochs", "2"))
 
 
 def digits_run(place: Place, name: str = "digits", model: str = "logistic", epochs: int = 2) -> None:
     """A run on digits."""
-    _kept(place, name, ("digits", "--model", model, "--epochs", str(epochs)))
+    kept_run(place, name, ("digits", "--model", model, "--epochs", str(epochs)))
 
 
 def sealed_risk_run(place: Place) -> None:
@@ -112,7 +112,7 @@ def some_scores(rows: int = 40, classes: int = 10) -> np.ndarray:
     return np.random.default_rng(0).dirichlet(np.ones(classes) / 3, rows)
 
 
-def _kept(place: Place, name: str, options: tuple[str, ...]) -> None:
+def kept_run(place: Place, name: str, options: tuple[str, ...]) -> None:
     """A copy of a run that is trained once for all pages."""
     kept = place.shared / "-".join((name, *options)).replace("/", "_").replace("=", "_")
     if not kept.exists():

@@ -1,14 +1,16 @@
-"""Runs of two and of more classes; the two long answers are those of the very commands that they stand under."""
+"""A run on tables, one of two classes, and a small model of one's own where the page has digits, which take minutes.
 
-from tests._support.reader.worlds import _kept, digits_run, risk_run
+The two long answers on the page are those of the very commands that they stand under, nothing made small.
+"""
 
-SMALLER = {
-    "privee recommend runs/digits": "--records 10 --auxiliary 40 --jobs 1",
-    "privee recommend runs/risk": "--records 10 --auxiliary 40 --jobs 1",
-}
+from tests._support.reader.worlds import kept_run, own_module, risk_run
+
+SMALL = "--records 10 --auxiliary 40 --jobs 1"
+SMALLER = {"privee recommend --entry": SMALL, "privee recommend runs/risk": SMALL}
 
 
 def prepare(place):
     risk_run(place)
-    digits_run(place)
-    _kept(place, "cancer", ("breast-cancer", "--model", "logistic"))
+    own_module(place)
+    kept_run(place, "cancer", ("breast-cancer", "--model", "logistic"))
+    place.replace["recommend runs/digits"] = "recommend --entry mymodule:parts"
