@@ -19,6 +19,7 @@ from tests._support.reader.same import missing
         ("key 8703f0d3 made", "key 00af3c12 made"),
         ("first\nthird", "first\nsecond\nthird"),
         ("(asked variants 1; ...)", "(asked variants 2; spent 3)"),
+        ("1 seed; 5 of 8", "1\n     seed; 5 of 8"),
         ("a long line that the terminal wraps", "a long line that\nthe terminal wraps"),
     ],
 )

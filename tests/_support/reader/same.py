@@ -16,14 +16,14 @@ import re
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 BARS = re.compile(r"[▏▎▍▌▋▊▉█━─]+")
 HEX = re.compile(r"(?<![.\w])(?=[0-9a-f]*\d)[0-9a-f]{8,}\b")
-NUMBER = re.compile(r"(?<![A-Za-z])[-+<]*\s?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?\s?%?")
+NUMBER = re.compile(r"(?<![A-Za-z])(?:[-+<]+ ?)?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?(?: ?%)?")
 
 
 def normal(text: str, *, json: bool = False) -> str:
     """The text as it is compared."""
-    text = BARS.sub(" ", COLOURS.sub("", text))
-    text = NUMBER.sub("#", HEX.sub("0", text))
-    return re.sub(r"\s+", "" if json else " ", text).strip()
+    text = re.sub(r"\s+", " ", BARS.sub(" ", COLOURS.sub("", text)))
+    text = NUMBER.sub("#", HEX.sub("0", text)).strip()
+    return text.replace(" ", "") if json else text
 
 
 def missing(shown: str, printed: str, *, json: bool = False) -> str | None:
