@@ -12,7 +12,7 @@ CORE_TESTS := tests/scores tests/theory tests/defenses \
 QUICK := --hypothesis-profile=check -k "not 100000 and not spawn"
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo gateway check test test-all lint types layers core unit slow notebooks pythons packages bench clean
+.PHONY: demo gateway check test test-all lint types layers core unit slow notebooks pythons packages docs bench clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/privee demo
@@ -26,7 +26,7 @@ check: lint types layers core
 test: lint types layers unit
 
 # What takes minutes and repeats on running services what `make test` proves in smaller steps.
-test-all: test slow notebooks pythons packages
+test-all: test slow notebooks pythons packages docs
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -45,7 +45,12 @@ unit: $(VENV)/dev.stamp
 	$(PYTEST) -m "not slow"
 
 slow: $(VENV)/dev.stamp
-	$(PYTEST) -m slow
+	$(PYTEST) -m slow --ignore=tests/docs
+
+# The site into build/docs, strictly and without a network; then every block and command of the pages.
+docs: $(VENV)/dev.stamp
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
+	$(PYTEST) --dist worksteal tests/docs
 
 # As a reader runs them, from the first cell to the last.
 notebooks: $(VENV)/dev.stamp

@@ -37,5 +37,7 @@ def test_what_a_page_names_exists(page):
         load(dotted)
     for file in re.findall(r"\b((?:tests|benchmarks)/[\w/]+\.py)\b", text):
         assert (ROOT / file).is_file(), file
-    for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", text):
+    for file in re.findall(r"`(test_\w+\.py)`", text):
+        assert list((ROOT / "tests").rglob(file)), file
+    for link in re.findall(r"\]\((?!https?:|#|reference/)([^)#]+)", text):  # references are made with the site
         assert (page.parent / link).exists(), link

@@ -42,7 +42,8 @@ class EmbeddingInversion(Attack):
         form: "learned" needs no gradients and "descent" no auxiliary rows; "best" takes for each column what does
             better on rows that are kept out.
         own_columns: False for a coordinator that no party helps.
-        iterations, learning_rate: of Adam, in the descent.
+        iterations: of Adam, in the descent.
+        learning_rate: of Adam, likewise.
     """
 
     name: ClassVar[str] = "embedding-inversion"

@@ -26,7 +26,9 @@ class GrnaGenerator(Attack):
     column means are known (from auxiliary rows), one on missing them.
 
     Args:
-        epochs, batch_size, learning_rate: of Adam; 60, 64 and 1e-4 as published.
+        epochs: of Adam; 60 as published.
+        batch_size: 64 as published.
+        learning_rate: 1e-4 as published.
         variance_weight: 0.25 as published.
         mean_weight: weight of the known means (10 did better than 1 on Drive); 0 leaves them out.
         hidden: widths of the generator's layers.

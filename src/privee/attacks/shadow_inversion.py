@@ -45,7 +45,8 @@ class ShadowInversion(Attack):
         calls: how many made-up rows the model is asked about: own columns of records and of some auxiliary rows, each
             with what may be expected of the others. 0 fits the shadow to auxiliary rows alone, as Jiang et al. do.
         epochs: of fitting the shadow.
-        iterations, learning_rate: of the descent through it.
+        iterations: of the descent through it.
+        learning_rate: of the descent.
         anyway: also where the model has gradients, as an attacker would who has its scores alone.
     """
 

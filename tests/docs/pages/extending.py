@@ -1,0 +1,1 @@
+RUN_BY = "tests/test_one_file.py"

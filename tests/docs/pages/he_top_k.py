@@ -1,0 +1,4 @@
+"""Homomorphic encryption takes seconds."""
+
+SLOW = True
+NEEDS = ("tenseal",)

@@ -1,0 +1,1 @@
+SMALLER = {"privee train": "--epochs 2", "privee attack": "--records 20"}
