@@ -138,6 +138,28 @@ def gateway() -> list[str]:
     return lines
 
 
+def in_bytes() -> list[str]:
+    found = stored("gateway_binary")
+    if not found:
+        return []
+    rows = [
+        [
+            row["case"],
+            *(
+                f"{ratio['ratio']:.2f} ({ratio['low']:.2f} to {ratio['high']:.2f})"
+                for ratio in (row[kind]["time"] for kind in ("binary", "grpc"))
+            ),
+            ", ".join(figure(row[kind]["cpu_ms"]) for kind in ("json", "binary", "grpc")),
+        ]
+        for row in found["rows"]
+        if "grpc" in row
+    ]
+    more = f"tritonclient {found['tritonclient']}, load {found['load_before']:.0f}"
+    heads = ("1,024 entities", "bytes over HTTP, of JSON's time", "gRPC, of JSON's time", "CPU ms: JSON, bytes, gRPC")
+    lines = ["### In bytes", *command("python benchmarks/gateway_binary.py", "gateway_binary", more)]
+    return [*lines, *table(heads, rows)]
+
+
 def pinned_questions() -> list[str]:
     found = stored("variants")
     if not found:
@@ -225,5 +247,5 @@ def ledger() -> list[str]:
 
 
 def all_speeds() -> list[Any]:
-    parts = (releases, encryption, gateway, pinned_questions, sealed, ledger)
+    parts = (releases, encryption, gateway, in_bytes, pinned_questions, sealed, ledger)
     return [line for part in parts for line in ["", *part()]]
