@@ -1,6 +1,8 @@
 """The Python reference: one page for each public module, of the names that tests/public_names.json pins."""
 
+import importlib
 from collections.abc import Mapping, Sequence
+from types import ModuleType
 
 INTRODUCTION = """# Python reference
 
@@ -23,5 +25,17 @@ def _listed(exported: Sequence[str]) -> str:
 
 
 def _page(module: str, exported: Sequence[str]) -> str:
-    members = "".join(f"        - {name}\n" for name in exported)
-    return f"# `{module}`\n\n::: {module}\n    options:\n      members:\n{members}"
+    """Names that are loaded when they are asked for, or are called as their file is, are shown from their homes."""
+    loaded = importlib.import_module(module)
+    lazy = [name for name in exported if name not in vars(loaded) or _called_as_its_file(loaded, name)]
+    members = "".join(f"        - {name}\n" for name in exported if name not in lazy)
+    homes = "".join(
+        f"\n::: {getattr(loaded, name).__module__}.{name}\n    options:\n"
+        "      show_root_heading: true\n      show_root_full_path: false\n      show_root_toc_entry: true\n"
+        for name in lazy
+    )
+    return f"# `{module}`\n\n::: {module}\n    options:\n      members:\n{members}{homes}"
+
+
+def _called_as_its_file(module: ModuleType, name: str) -> bool:
+    return getattr(vars(module)[name], "__module__", None) == f"{module.__name__}.{name}"
