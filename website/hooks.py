@@ -1,4 +1,4 @@
-"""What the site is made of beside the pages in docs/: the menu as far as its pages are there, and pages made here.
+"""What the site is made of beside the pages in docs/: pages made here.
 
 SECURITY.md and its like stand at the top of the repository, where people look for them; the references of commands and
 of Python names are read off the program. All of them become pages while the site is built, and none is kept.
@@ -25,9 +25,7 @@ TOP = {"SECURITY.md": "security.md", "CONTRIBUTING.md": "contributing.md", "CHAN
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Leave out of the menu what is to come and not there; list the modules of the Python reference."""
-    to_come = {page for page in config.extra["to_come"] if not (ROOT / "docs" / page).is_file()}
-    config.nav = [part for part in _without(config.nav, to_come) if part]
+    """List the modules of the Python reference in the menu."""
     names = [name for name in _generated() if name.startswith("reference/privee")]
     for section in config.nav:
         if "Reference" in section:
@@ -45,18 +43,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Links out of docs/ lead to the page made of that file, or are the file's name where there is none."""
     return re.sub(r"\[([^\]]+)\]\(\.\./([^)#]+)(#[^)]*)?\)", _inside, markdown)
-
-
-def _without(parts: list[Any], missing: set[str]) -> list[Any]:
-    found = []
-    for part in parts:
-        (title, what), *_ = part.items() if isinstance(part, dict) else [(None, part)]
-        if isinstance(what, list):
-            inner = _without(what, missing)
-            found += [{title: inner}] if inner else []
-        elif what not in missing:
-            found.append(part)
-    return found
 
 
 def _generated() -> dict[str, str]:
