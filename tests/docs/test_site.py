@@ -24,40 +24,6 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-"The site is built strictly, needs nobody else's server, and can be searched and read on a phone."
-
-import contextlib
-import http.server
-import importlib.util
-import json
-import os
-import re
-import subprocess
-import sys
-import threading
-from functools import partial
-
-import pytest
-
-from tests._support.browser import real_browser
-from tests._support.reader.blocks import PAGES, ROOT
-
-NAMES = json.loads((ROOT / "tests" / "public_names.json").read_text(encoding="utf-8"))
-ELSEWHERE = re.compile(r"""<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//""")
-
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("mkdocstrings") is None, reason="mkdocs is not installed: pip install '.[docs]'"
-)
-
-
-def test_what_is_to_come_is_left_out_of_the_menu_until_it_is_there():
-    from website.hooks import _without
-
-    menu = [{"Run": ["a.md", {"B": "b.md"}]}, {"Later": [{"C": "c.md"}]}]
-    assert _without(menu, {"b.md", "c.md"}) == [{"Run": ["a.md"]}]
-    assert _without(menu, set()) == menu
-
-
 def test_the_python_reference_has_every_public_name():
     from website.python_pages import python_pages
 
