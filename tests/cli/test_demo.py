@@ -38,6 +38,7 @@ def check_story(told: dict) -> dict:
     return cards
 
 
+@pytest.mark.slow
 def test_one_model_tells_the_story(tmp_path, monkeypatch, capsys):
     """In this process, with the logistic model, and with attacks that take less time."""
     monkeypatch.setattr(privee.demo, "MODELS", ("logistic",))

@@ -249,6 +249,7 @@ def test_what_others_wrote_is_escaped():
     )  # not inside a tag either, where a quote would end a value
 
 
+@pytest.mark.slow
 def test_same_audit_same_bytes_in_any_process(page):
     program = (
         "import hashlib, sys; from tests._support.made_audits import make_audit;"
