@@ -69,8 +69,8 @@ def ledger_bends(cells: Cells) -> list[str]:
         packed = cells[f"ledger, {kind}, {grown['entities']:,} entities"]
         lines.append(
             f"- **{kind}, on disk**: filled in any order, as charges do, {grown['entities']:,} entities take"
-            f" {size(grown['bytes']['all'])}, {figure(grown['bytes']['all'] / packed['bytes']['all'])} times as much:"
-            " pages split and stay half empty."
+            f" {size(grown['bytes']['all'])}, {figure(grown['bytes']['all'] / packed['bytes']['all'])} times what they"
+            " take in the order of hashes."
         )
     return lines
 

@@ -51,7 +51,7 @@ class LedgerCell(Cell):
 
 
 class GrownCell(LedgerCell):
-    """The room it takes if entities come in any order, as they do: pages are left half empty behind them."""
+    """The room it takes if entities come in any order, as they do."""
 
     def measured(self, folder: Path) -> dict[str, Any]:
         with database(self.spec, folder) as place:
