@@ -18,8 +18,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
@@ -34,6 +33,7 @@ from privee.gateway.budget.total_epsilon_advanced import TotalEpsilonAdvanced
 from privee.gateway.ledger.ledger import ChargeRequest, Ledger, Limits, Price
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from benchmarks._growth.fill import bare_transaction
 from benchmarks._shared.postgres_server import running_postgres
 
 RESULTS = Path(__file__).parent / "results" / "ledger.json"
@@ -52,25 +52,6 @@ def milliseconds(work: Callable[[], object]) -> float:
     start = time.perf_counter()
     work()
     return 1e3 * (time.perf_counter() - start)
-
-
-@contextmanager
-def bare_transaction(ledger: Ledger) -> Iterator[Callable[[], None]]:
-    """The least that a durable count costs: one row, one commit, by the driver itself."""
-    connection = ledger.engine.raw_connection()
-    cursor = connection.cursor()
-    cursor.execute("CREATE TABLE IF NOT EXISTS bare (one INTEGER)")
-    cursor.execute("INSERT INTO bare VALUES (0)")
-    connection.commit()
-
-    def run() -> None:
-        if ledger.engine.dialect.name == "sqlite":
-            cursor.execute("BEGIN IMMEDIATE")
-        cursor.execute("UPDATE bare SET one = one + 1")
-        connection.commit()
-
-    yield run
-    connection.close()
 
 
 def measure_case(ledger: Ledger, bare: Callable[[], None], together: int, entities: int) -> dict[str, float]:

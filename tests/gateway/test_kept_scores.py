@@ -113,4 +113,5 @@ def test_what_is_given_out_is_the_askers_own():
         found = worked(store, "a", "bb")
         found.scores[:] = -1
         found.embeddings["bank"][:] = -1
+    assert len(store) == 2
     same(worked(store, "a", "bb"), parties, ("a", "bb"))
