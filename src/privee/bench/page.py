@@ -163,10 +163,11 @@ def _not_in_it(board: Board) -> str:
     unfinished = f"{waiting:,} of {about['done']['planned']:,} planned cells are not measured yet{_waiting(board)}. "
     passive = "; ".join(f"of {name}: {', '.join(columns)}" for name, columns in PASSIVE_COLUMNS.items())
     return (
-        f"## What is not in it\n\n{unfinished if waiting else ''}Attacks that are registered and not tried: {left_out}.{slow} Two "
-        f"parties, of which the passive one has half of the columns ({passive}); one trained model for each dataset "
-        "and kind. Worst columns and best attacks are picked after the fact, so small differences between lines are "
-        "within chance. Whoever asks without a limit learns more than five questions tell, except of sealed parties."
+        f"## What is not in it\n\n{unfinished if waiting else ''}Attacks that are registered and not tried: "
+        f"{left_out}.{slow} Two parties, of which the passive one has half of the columns ({passive}); one trained "
+        "model for each dataset and kind. Worst columns and best attacks are picked after the fact, so small "
+        "differences between lines are within chance. Whoever asks without a limit learns more than five questions "
+        "tell, except of sealed parties."
     )
 
 
