@@ -53,7 +53,7 @@ def charge_all(cursor: Any, counting: Counting, asks: Sequence[Known], now: int)
         DoesNotFitError: not all of them fit together; the caller must undo everything.
     """
     charged, new = _charged(cursor, counting, asks), _new_variants(cursor, counting, asks)
-    costs = summed((known.ask.price, entities) for known, entities in zip(asks, charged, strict=True))
+    costs = summed([(known.ask.price, entities) for known, entities in zip(asks, charged, strict=True)])
     costs |= dict.fromkeys(new.keys() - costs.keys(), NOTHING)  # free, and still a variant
     if len(asks) == 1 and (receipt := _charge_one(cursor, counting, asks[0], costs, now, new)):
         return [receipt]
