@@ -14,7 +14,7 @@ WIDTH = 32
 
 
 def packed(keys: Collection[bytes]) -> dict[str, Any]:
-    """The parameters `keys`, `count` and `side`, of a square that has room for so many; a key may be several, joined."""
+    """The parameters `keys`, `count` and `side`, of a square with room for so many; a key may be several, joined."""
     return {"keys": b"".join(keys), "count": len(keys), "side": math.isqrt(max(len(keys) - 1, 0)) + 1}
 
 

@@ -4,8 +4,8 @@ A matrix product of one row and one of many rows are added up in different order
 that are keyed by the scores would then be fresh draws for the same query. So models are applied to blocks of one
 fixed size, the last of them filled up with zeros: every row then takes the same steps.
 
-Many rows go in larger blocks, where those are found to give every row the same bits: each call of a model costs about as
-much as the rows of a small block.
+Many rows go in larger blocks, where those are found to give every row the same bits: each call of a model costs about
+as much as the rows of a small block.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ def _merged(items: list[Item]) -> tuple[tuple[str, ...], Floats | None, list[Pla
 def _share(answer: BatchAnswer, rows: Places) -> BatchAnswer:
     """One item's rows of a call's answer."""
     if rows is None:
-        return answer
+        return answer._replace(embeddings=answer.embeddings.copy())  # a message's own bytes cannot be written to
     unknown: tuple[int, ...] = ()
     if answer.unknown:
         unknown = tuple(np.flatnonzero(np.isin(rows, answer.unknown)).tolist())

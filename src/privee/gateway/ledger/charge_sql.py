@@ -29,7 +29,6 @@ _CLAIMED = {"answered": "fingerprint", "questions": "question"}
 _NONE: Mapping[bytes, int] = {}
 
 Spent = dict[bytes, Price]
-Pair = tuple[bytes, bytes]
 
 
 class Counting:
@@ -96,14 +95,14 @@ class Counting:
         cursor.execute("RELEASE SAVEPOINT alike")
         return {Price(*sums) for *sums, _ in rows}
 
-    def claim(self, cursor: Any, table: str, pairs: Collection[Pair]) -> set[Pair]:
-        """Remember pairs of an entity and what it was asked or answered; gives back those that were not there yet."""
+    def claim(self, cursor: Any, table: str, pairs: Collection[bytes]) -> set[bytes]:
+        """Remember pairs, joined, of an entity and what it was asked or answered; gives back those that are new."""
         if not pairs:
             return set()
         insert = self._packed.insert(f"INSERT INTO {table} ", (self._packed.part(0, 2), self._packed.part(1, 2)))
         whole = f"{insert} ON CONFLICT DO NOTHING RETURNING entity, {_CLAIMED[table]}"
-        cursor.execute(whole, packed(sorted(map(b"".join, pairs))))
-        return {(bytes(entity), bytes(claimed)) for entity, claimed in cursor.fetchall()}
+        cursor.execute(whole, packed(sorted(pairs)))
+        return {bytes(entity) + bytes(claimed) for entity, claimed in cursor.fetchall()}
 
     def spent(self, cursor: Any, entities: Collection[bytes], now: int) -> Spent:
         """What each entity has spent, without those that have spent nothing."""
