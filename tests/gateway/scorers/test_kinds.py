@@ -65,6 +65,19 @@ def test_xgboost(people, tmp_path, ending, classes):
     assert np.allclose(scored(scorer, people.x, classes), model.predict_proba(people.x), atol=1e-6)
 
 
+def test_an_xgboost_classifier_that_stopped_early(people, tmp_path):
+    """It predicts by its best round; a gateway that took all of them would serve another model."""
+    from xgboost import XGBClassifier
+
+    noise = np.random.default_rng(0).permutation(people.y)
+    model = XGBClassifier(n_estimators=40, early_stopping_rounds=3, n_jobs=1)
+    model.fit(people.x[:40], noise[:40], eval_set=[(people.x[40:], noise[40:])], verbose=False)
+    model.save_model(tmp_path / "m.json")
+    assert model.best_iteration + 1 < model.get_booster().num_boosted_rounds()
+    found = scored(opened(tmp_path / "m.json"), people.x, 3)
+    assert np.allclose(found, model.predict_proba(people.x), atol=1e-6)
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_lightgbm(people, tmp_path, classes):
     model = models.lightgbm(people.x, people.y % classes, tmp_path / "m.txt")
@@ -86,6 +99,15 @@ def test_onnx_with_a_tensor_for_each_column(people, tmp_path):
     scorer = opened(tmp_path / "m.onnx")
     assert scorer.names == ("age", "income", "debt", "years")
     assert np.allclose(scored(scorer, people.x, 3), model.predict_proba(people.x), atol=1e-5)
+
+
+def test_a_gap_in_a_column_of_whole_numbers_is_not_scored(tmp_path):
+    """As the smallest whole number there is, it would get scores that mean nothing."""
+    models.onnx_of_whole_numbers(tmp_path / "m.onnx")
+    scorer = opened(tmp_path / "m.onnx")
+    assert scored(scorer, np.array([[0.0, 1.0]]), 2).tolist() == [[0.0, 1.0]]
+    with pytest.raises(PriveeError, match=r"as tensor\(int64\): it has gaps"):
+        scored(scorer, np.array([[np.nan, 1.0]]), 2)
 
 
 def test_an_onnx_file_reads_no_file_beside_it(fitted, tmp_path):
