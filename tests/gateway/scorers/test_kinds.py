@@ -49,6 +49,28 @@ def test_skops_with_a_pipeline_of_texts(people, tmp_path):
     assert np.allclose(scores_in(scorer.outputs(rows), 3, 3, logits=False), expected, atol=1e-12)
 
 
+def test_skops_with_a_pipeline_that_fills_gaps(people, tmp_path):
+    """What fills gaps remembers a type of numbers, which skops alone would not trust."""
+    import skops.io
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    x = np.where(people.x > 1, np.nan, people.x)
+    model = make_pipeline(SimpleImputer(), LogisticRegression(max_iter=500)).fit(x, people.y)
+    skops.io.dump(model, tmp_path / "m.skops")
+    assert np.array_equal(scored(opened(tmp_path / "m.skops"), x, 3), model.predict_proba(x))
+
+
+def test_a_model_is_tried_on_a_row_without_gaps(tmp_path):
+    (tmp_path / "t.csv").write_text("id,a,b\n1,,2\n2,3,4\n")
+    assert FileRows(tmp_path / "t.csv", "id", ()).sample().values.tolist() == [[3.0, 4.0]]
+    (tmp_path / "t.csv").write_text("id,a,b\n1,,x\n2,3,\n3,4,y\n")
+    assert FileRows(tmp_path / "t.csv", "id", ()).sample().values.tolist() == [[4.0, "y"]]
+    (tmp_path / "t.csv").write_text("id,a,b\n1,,2\n2,3,\n")
+    assert np.array_equal(FileRows(tmp_path / "t.csv", "id", ()).sample().values, [[np.nan, 2.0]], equal_nan=True)
+
+
 def test_skops_trusts_nobody(tmp_path):
     models.untrusted(tmp_path / "m.skops")
     with pytest.raises(SettingError, match=r"holds .*, which skops does not trust, so it is not read") as caught:
