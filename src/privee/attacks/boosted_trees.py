@@ -22,7 +22,7 @@ TREES, PATIENCE = 100, 6
 
 GROWING: dict[str, Any] = {
     "num_leaves": 15,
-    "max_bin": 31,  # of an input; more take longer and tell no more (docs/attacks.md)
+    "max_bin": 31,  # of an input; 63 take longer and tell no more
     "min_data_in_bin": 1,
     "lambda_l2": 1.0,
     "extra_trees": True,  # one threshold of each input is tried, drawn at random: quicker, and it tells more
@@ -90,7 +90,7 @@ def _grown(inputs: Array, outputs: np.ndarray, settings: dict[str, Any]) -> Any:
     if len(inputs) < ENOUGH:
         return lightgbm.train(settings, lightgbm.Dataset(inputs, outputs), TREES)
     kept = np.random.default_rng(settings["seed"]).random(len(inputs)) < 0.1
-    examples = lightgbm.Dataset(inputs[~kept], outputs[~kept], params=settings)
+    examples = lightgbm.Dataset(inputs[~kept], outputs[~kept])
     tested = examples.create_valid(inputs[kept], outputs[kept])
     stop = lightgbm.early_stopping(PATIENCE, verbose=False)
     return lightgbm.train(settings, examples, TREES, valid_sets=[tested], callbacks=[stop])
