@@ -35,6 +35,7 @@ def merged_steps(bottoms: Sequence[nn.Module], top: nn.Module) -> tuple[list[nn.
 def _merged(bottom: nn.Module, slopes: Tensor, level: Tensor) -> nn.Module:
     layers = list(bottom.children())
     last = layers[-1]
+    assert isinstance(last, nn.Linear)  # noqa: S101 (`merged_steps` has looked)
     layers[-1] = _layer(slopes @ last.weight.double(), slopes @ _level(last) + level, last)
     if len(layers) > 1 and isinstance(layers[0], Scaling) and isinstance(layers[1], nn.Linear):
         layers[:2] = _scaled(layers[0], layers[1])
