@@ -112,6 +112,18 @@ def onnx_by_columns(x, y, file):
     return Named
 
 
+def onnx_of_whole_numbers(file):
+    """A tensor of whole numbers for each of two columns, which are the scores."""
+    from onnx import TensorProto, helper
+
+    names = ("first", "second")
+    takes = [helper.make_tensor_value_info(name, TensorProto.INT64, [None, 1]) for name in names]
+    gives = helper.make_tensor_value_info("y", TensorProto.FLOAT, [None, 2])
+    nodes = [helper.make_node("Concat", names, ["both"], axis=1), helper.make_node("Cast", ["both"], ["y"], to=1)]
+    graph, opset = helper.make_graph(nodes, "g", takes, [gives]), helper.make_opsetid("", 17)
+    file.write_bytes(helper.make_model(graph, opset_imports=[opset], ir_version=9).SerializeToString())
+
+
 def onnx_with_weights_outside(file):
     import onnx as library
     from onnx import TensorProto, helper, numpy_helper

@@ -60,6 +60,7 @@ def test_logits_single_probabilities_dtypes_and_settings(art):
     assert np.array_equal(privee.ranking(release), privee.ranking(np.exp(logits)))
     one = np.linspace(0, 1, 9)[:, None]
     assert np.array_equal(art.post("none")(one), one)
+    assert np.allclose(art.post("none", outputs="logits")(logits[:, :1]), 1 / (1 + np.exp(-logits[:, :1])), atol=1e-6)
     post = art.post("none")
     post.set_params(defense="label-only")
     assert post(logits.argsort(axis=1) / 6).max() == 1

@@ -5,7 +5,7 @@ import pytest
 
 import privee
 from privee.adapters.boosters import protect_booster
-from privee.errors import ScoreError, SettingError
+from privee.errors import SettingError
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 from sklearn.datasets import load_iris
@@ -59,10 +59,41 @@ def test_their_classifiers_go_into_the_scikit_learn_adapter(library, name):
     assert np.array_equal(privee.ranking(protected.predict_proba(X)), privee.ranking(bare.predict_proba(X)))
 
 
-def test_labels_and_margins_are_no_scores():
-    for objective in ("multi:softmax", "binary:logitraw"):
-        booster, _ = xgboost_model(3 if "multi" in objective else 2, objective=objective)
-        with pytest.raises(ScoreError, match="must be the probability of a class"):
-            protect_booster(booster, SPEC).predict(X)
+@pytest.mark.parametrize(
+    "objective", ["multi:softmax", "binary:logitraw", "binary:hinge", "reg:squarederror", "rank:pairwise"]
+)
+def test_an_xgboost_model_without_scores_is_refused_at_once(objective):
+    """Not when the first row is outside of 0 to 1: classes and amounts are often inside."""
+    booster, _ = xgboost_model(3 if "multi" in objective else 2, objective=objective)
+    with pytest.raises(SettingError, match=f"{objective} gives no scores of classes: train it with binary:logistic"):
+        protect_booster(booster, SPEC)
+
+
+@pytest.mark.parametrize("objective", ["regression", "multiclassova", "poisson"])
+def test_a_lightgbm_model_without_scores_is_refused_at_once(objective):
+    booster, _ = lightgbm_model(3 if "multi" in objective else 2, objective=objective)
+    with pytest.raises(SettingError, match=f"{objective} gives no scores of classes: train it with binary"):
+        protect_booster(booster, SPEC)
+
+
+def test_a_model_of_an_objective_of_ones_own_is_refused():
+    lightgbm = pytest.importorskip("lightgbm", reason="LightGBM is not installed: privee[lightgbm]")
+
+    def objective(margins, data):
+        return margins - data.get_label(), np.ones_like(margins)
+
+    own = lightgbm.train({"objective": objective, "verbose": -1, "num_threads": 1}, lightgbm.Dataset(X, Y == 1), 2)
+    with pytest.raises(SettingError, match="gives no scores of classes"):
+        protect_booster(own, SPEC)
+
+
+def test_what_is_no_booster_is_refused():
     with pytest.raises(SettingError, match=r"expected an xgboost.Booster or a lightgbm.Booster"):
         protect_booster(object(), SPEC)
+
+
+@pytest.mark.filterwarnings("ignore")  # XGBoost's own, about a matrix without rows
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("make", [xgboost_model, lightgbm_model])
+def test_of_no_rows_there_are_no_releases_of_the_same_classes(make, classes):
+    assert protect_booster(make(classes)[0], SPEC).predict(X[:0]).shape == (0, classes)

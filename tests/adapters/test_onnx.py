@@ -78,6 +78,18 @@ def test_logits_and_single_probabilities():
     (two,) = protect_session(by_hand(out="Sigmoid"), SPEC).run(None, {"X": logits[:, :1]})
     assert two.shape == (20, 2)
     assert np.array_equal(two[:, 1] > two[:, 0], logits[:, 0] > 0)
+    (two,) = protect_session(by_hand(out="Identity"), SPEC, outputs="logits").run(None, {"X": logits[:, :1]})
+    assert two.shape == (20, 2)
+    assert np.array_equal(two[:, 1] > two[:, 0], logits[:, 0] > 0)
+
+
+def test_a_zip_map_of_logits(model):
+    """Numbers in a mapping for each row may be logits too, as other converters write them."""
+    session = onnx_session(model, X[:1])
+    given = [list(row.values()) for row in session.run(["output_probability"], {"X": X})[0]]
+    (release,) = protect_session(session, "none", outputs="logits").run(["output_probability"], {"X": X})
+    made = np.array([list(row.values()) for row in release])
+    assert np.allclose(made, np.exp(given) / np.exp(given).sum(axis=1, keepdims=True), atol=1e-6)
 
 
 def test_other_outputs_are_kept_back():
@@ -97,7 +109,8 @@ def test_what_cannot_be_protected_is_named_in_one_line(session, tmp_path):
         (lambda: protect_session(session, SPEC, scores="label"), "no scores called 'label'"),
         (lambda: protect_session(session, SPEC, outputs="votes"), "outputs must be"),
         (lambda: protect_session(tmp_path / "x.onnx", SPEC), "no ONNX model that onnxruntime opens"),
-        (lambda: protect_session(tmp_path / "absent.onnx", SPEC), "no ONNX model that onnxruntime opens"),
+        (lambda: protect_session(tmp_path / "absent.onnx", SPEC), "absent.onnx: no such file"),
+        (lambda: protect_session(LogisticRegression(), SPEC), "InferenceSession, got LogisticRegression"),
     ):
         with pytest.raises(PriveeError, match=says) as caught:
             make()

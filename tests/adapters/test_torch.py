@@ -120,3 +120,16 @@ def test_a_compiled_model_releases_too():
         compiled = torch.compile(model, backend="eager")(x)
         expected = privee.defense(SPEC).release(torch.softmax(model[0](x), dim=1), draws=privee.seeded(2))
     assert torch.equal(compiled, expected)
+
+
+@pytest.mark.filterwarnings("ignore")  # PyTorch's own, about tracing
+@pytest.mark.parametrize("way", ["trace", "hook", "export"])
+def test_a_release_is_in_no_graph_that_is_saved(way):
+    """Recorded, the release of the example would be handed out for every record."""
+    model, x = linear().eval(), torch.randn(5, 6)
+    if way == "hook":
+        protect_outputs(model, SPEC, outputs="logits")
+    served = nn.Sequential(model, ReleasedScores(SPEC, outputs="logits")).eval() if way != "hook" else model
+    record = {"export": lambda: torch.export.export(served, (x,), strict=False)}
+    with pytest.raises(SettingError, match="trace or export the model without it"):
+        record.get(way, lambda: torch.jit.trace(served, x, check_trace=False))()

@@ -107,9 +107,13 @@ def test_the_page_is_made_of_the_file_alone(tmp_path):
     assert "(images/one.png)" in text
 
 
-def test_a_row_that_is_not_finished_is_marked():
-    text = page(board(dataclasses.replace(row("none"), missing=("ten",))), lines_of(board(row("none"))), "p")
+def test_a_row_that_is_not_finished_is_marked_and_what_is_missing_is_named():
+    rows = [
+        dataclasses.replace(row(name), missing=parts) for name, parts in (("none", ("ten",)), ("a", ("ten", "sent")))
+    ]
+    text = page(board(*rows), lines_of(board(row("none"))), "p")
     assert "| `none` * |" in text
+    assert "not measured yet (part, model and its rows): ten of digits mlp (2); sent of digits mlp (1). " in text
 
 
 def test_every_line_is_a_point_with_its_number_and_its_name():

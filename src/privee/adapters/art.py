@@ -11,7 +11,6 @@ require("privee.adapters.art", "art", extra="art")
 import numpy as np
 from art.defences.postprocessor import Postprocessor
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from privee.adapters._given import Outputs, given_defense, given_outputs
 from privee.defenses import Defense
@@ -25,7 +24,7 @@ class DefensePostprocessor(Postprocessor):  # type: ignore[misc]
 
     Args:
         defense: a defense, or a spec such as "ordered-dp:epsilon=4".
-        outputs: does the estimator predict "scores" or "logits"? One probability for each row is that of two classes.
+        outputs: does the estimator predict "scores" or "logits"? One for each row is that of the second of two classes.
         apply_fit: whether ART applies it in training as well.
         apply_predict: whether ART applies it to predictions.
     """
@@ -46,9 +45,7 @@ class DefensePostprocessor(Postprocessor):  # type: ignore[misc]
     def __call__(self, preds: NDArray[Any]) -> NDArray[Any]:
         """The releases, in the shape and dtype of the predictions."""
         values = np.asarray(preds)
-        if self.outputs == "logits":
-            values = softmax(values, axis=1)
-        release = self.defense.release(scores_of_outputs(values))
+        release = self.defense.release(scores_of_outputs(values, logits=self.outputs == "logits"))
         return np.asarray(release if values.ndim == 2 and values.shape[1] > 1 else release[:, 1:]).reshape(preds.shape)
 
     def _check_params(self) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scipy.special import softmax
-
 from privee.adapters._given import Outputs, given_defense, given_outputs
 from privee.defenses import Defense
 from privee.errors import SettingError
 from privee.scorers.onnx import is_zipped, label_outputs, open_session, rows_of, score_output
-from privee.scores import to_rows
+from privee.scorers.rows import scores_of_outputs
 
 __all__ = ["ProtectedSession", "protect_session"]
 
@@ -50,9 +48,7 @@ class ProtectedSession:
         return [self._released(values) if name == self._scores else values for name, values in found.items()]
 
     def _released(self, values: Any) -> Any:
-        if self._outputs == "logits":
-            return self._defense.release(softmax(to_rows(values)[0], axis=1))
-        release = self._defense.release(rows_of(values))
+        release = self._defense.release(scores_of_outputs(rows_of(values), logits=self._outputs == "logits"))
         return _zipped(values, release) if is_zipped(values) else release
 
 
@@ -70,7 +66,7 @@ def protect_session(
         session: an `onnxruntime.InferenceSession`, or the path or the bytes of a model.
         defense: a defense, or a spec such as "ordered-dp:epsilon=4".
         scores: the name of the output with the scores, if there are several that could be it.
-        outputs: does it hold "scores" or "logits"? One probability for each row is read as two classes, 1 - p and p.
+        outputs: does it hold "scores" or "logits"? One for each row is that of the second of two classes.
     """
     opened = open_session(session)
     return ProtectedSession(opened, given_defense(defense), score_output(opened, scores), given_outputs(outputs))

@@ -14,6 +14,7 @@ require("privee.adapters.torch", "torch", extra="torch")
 
 import torch
 from torch import Tensor, nn
+from torch.jit._trace import is_tracing
 from torch.utils.hooks import RemovableHandle
 
 from privee.adapters._given import Outputs, given_defense, given_outputs
@@ -22,6 +23,8 @@ from privee.errors import SettingError
 from privee.randomness import Draws
 
 __all__ = ["ReleasedScores", "protect_outputs"]
+
+NO_GRAPH = "a release is drawn anew in each call: trace or export the model without it, and protect what loads it"
 
 
 class ReleasedScores(nn.Module):
@@ -47,6 +50,8 @@ class ReleasedScores(nn.Module):
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def forward(self, values: Tensor) -> Tensor:
         """Releases of (..., classes); no gradient passes."""
+        if is_tracing() or torch.compiler.is_exporting():
+            raise SettingError(NO_GRAPH)  # what is recorded would be one release, handed out again for every record
         if not isinstance(values, Tensor) or values.ndim < 1:
             raise SettingError("the model must put out one tensor of shape (..., classes), and nothing beside it")
         if self.training and torch.is_grad_enabled() and values.requires_grad:

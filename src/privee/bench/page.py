@@ -160,14 +160,27 @@ def _not_in_it(board: Board) -> str:
     waiting = about["done"]["planned"] - about["done"]["measured"]
     left_out = ", ".join(f"`{name}`" for name in about["left_out"]) or "none"
     slow = "" if size["slow"] else " Slow attacks and slow defenses are left out of a quick one."
-    unfinished = f"{waiting:,} of {about['done']['planned']:,} planned cells are not measured yet. " if waiting else ""
+    unfinished = f"{waiting:,} of {about['done']['planned']:,} planned cells are not measured yet{_waiting(board)}. "
     passive = "; ".join(f"of {name}: {', '.join(columns)}" for name, columns in PASSIVE_COLUMNS.items())
     return (
-        f"## What is not in it\n\n{unfinished}Attacks that are registered and not tried: {left_out}.{slow} Two "
-        f"parties, of which the passive one has half of the columns ({passive}); one trained model for each dataset "
-        "and kind. Worst columns and best attacks are picked after the fact, so small differences between lines are "
-        "within chance. Whoever asks without a limit learns more than five questions tell, except of sealed parties."
+        f"## What is not in it\n\n{unfinished if waiting else ''}Attacks that are registered and not tried: "
+        f"{left_out}.{slow} Two parties, of which the passive one has half of the columns ({passive}); one trained "
+        "model for each dataset and kind. Worst columns and best attacks are picked after the fact, so small "
+        "differences between lines are within chance. Whoever asks without a limit learns more than five questions "
+        "tell, except of sealed parties."
     )
+
+
+def _waiting(board: Board) -> str:
+    """Which parts of how many rows, model by model; what protects the model itself counts with its model."""
+    found: dict[str, dict[str, int]] = {}
+    for row in board.usable:
+        for part in row.missing:
+            of = found.setdefault(part, {})
+            model = f"{row.dataset} {row.model}"
+            of[model] = of.get(model, 0) + 1
+    told = (f"{part} of {', '.join(f'{m} ({n})' for m, n in of.items())}" for part, of in found.items())
+    return "".join(f"; {one}" for one in told).replace("; ", " (part, model and its rows): ", 1)
 
 
 def _made(board: Board) -> str:

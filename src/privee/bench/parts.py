@@ -27,14 +27,12 @@ class Part:
         name: for files.
         takes: does an attack belong here?
         queries: how many releases of each record there are.
-        attackers: "adaptive", or "naive" as well.
         sent: given all that the parties send, embeddings or codes; no release matters then.
     """
 
     name: str
     takes: Callable[[Attack], bool]
     queries: int = ONCE
-    attackers: tuple[str, ...] = ("adaptive",)
     sent: bool = False
 
 
@@ -69,12 +67,12 @@ def questions_of(attack: Attack) -> int:
 
 PARTS = (
     Part("once", lambda a: _strong(a) and a.needs.queries == ONCE),
-    Part("chosen", lambda a: 0 < questions_of(a) <= FIVE),
+    Part("chosen", lambda a: 0 < questions_of(a) <= FIVE and not a.slow),
     Part("ten", lambda a: _strong(a) or (_honest(a) and a.needs.queries > ONCE), queries=TEN),
     Part(SENT, _sees_sent, sent=True),
-    Part("once-others", _other),
-    Part("ten-others", _other, queries=TEN),
-    Part("once-naive", lambda a: _strong(a) and a.needs.queries == ONCE, attackers=("naive",)),
+    Part("once-others", lambda a: _other(a) and not a.slow),
+    Part("once-slow", lambda a: _other(a) and a.slow),
+    Part("chosen-slow", lambda a: 0 < questions_of(a) <= FIVE and a.slow),
 )
 """In the order in which they matter."""
 

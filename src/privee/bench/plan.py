@@ -29,30 +29,29 @@ class Size:
     Attributes:
         name: "quick" or "full".
         datasets: unless others are asked for.
-        parts: the names of those that are tried.
         seeds: each draws records, auxiliary rows, releases and the attacks' own chances anew; models are trained once.
         records, auxiliary_rows: of attacks that rebuild whole records.
         column_limit: both, of attacks that learn each column by itself.
         worth_rows: records that what is kept and moved is measured on.
         slow: try slow defenses and slow attacks too.
+        parts: the names of those that are tried; all by default.
     """
 
     name: str
     datasets: tuple[str, ...]
-    parts: tuple[str, ...]
     seeds: int
     records: int
     auxiliary_rows: int
     column_limit: int
     worth_rows: int
     slow: bool
+    parts: tuple[str, ...] = tuple(part.name for part in PARTS)
 
 
 SIZES = {
     "quick": Size(
         name="quick",
         datasets=("digits", "breast-cancer"),
-        parts=("once", "chosen", "ten", "sent", "once-others"),
         seeds=1,
         records=100,
         auxiliary_rows=400,
@@ -63,11 +62,10 @@ SIZES = {
     "full": Size(
         name="full",
         datasets=("digits", "breast-cancer", "drive", "adult", "mnist"),
-        parts=tuple(part.name for part in PARTS),
-        seeds=3,
+        seeds=1,
         records=200,
-        auxiliary_rows=1000,
-        column_limit=2000,
+        auxiliary_rows=600,
+        column_limit=600,
         worth_rows=2000,
         slow=True,
     ),
@@ -170,7 +168,7 @@ class Plan:
         """All work, what matters most first.
 
         Models without protection by the strong attacks, asked once, five times with chosen columns, ten times; then
-        protected models; then every other attack; then further seeds of all that.
+        protected models; then every other attack, slow ones last; then further seeds of all that.
         """
         first = [part for part in PARTS if not part.name.partition("-")[2]]
         later = [part for part in PARTS if part not in first]
@@ -199,7 +197,7 @@ class Plan:
             column_limit=self.size.column_limit,
             queries=part.queries,
             questions=(),
-            attackers=part.attackers,
+            attackers=("adaptive",),
             pictures=False,
             curves=False,
             own_columns=False,

@@ -42,7 +42,7 @@ MISFIT = 1e-3
 """How far a choice may miss what it must meet before it counts for little."""
 CUT_OFF = 6e3
 """The slope in place of 1e7 where f is cut off: all smaller scores come out there too, a tenth of a sure model's."""
-POINTS, TOTALS, FEW_CLASSES, SOME_CLASSES, BLOCK = 4000, 513, 8, 16, 1 << 21
+POINTS, TOTALS, FEW_CLASSES, SOME_CLASSES, BLOCK = 4000, 65, 8, 16, 1 << 21
 
 
 def perturbed(scores: Array, beta: float, gamma: float) -> Array:
@@ -144,7 +144,7 @@ def _posterior_mean(rows: Array, choices: Branches, curve: Curve) -> Array:
     totals = np.geomspace(rising.values[0], rising.values[-1], TOTALS) / np.maximum(rows[:, -1:], 1e-12)
     values = totals[:, :, None] * rows[:, None, :]
     sums = sum(np.interp(values, part.values, part.scores) @ (choices == k).T for k, part in enumerate(curve))
-    total = _where_zero(totals, sums - 1.0)
+    total = _nearer(_where_zero(totals, sums - 1.0), totals, rows, choices, curve)
     total[:, -1] = _sure_total(rows, curve)
     found, slopes, missed = _read(curve, total[:, :, None] * rows[:, None, :], choices)
     slopes = np.where(slopes < 0, np.minimum(slopes, -1e-6), np.maximum(slopes, 1e-6))
@@ -153,6 +153,17 @@ def _posterior_mean(rows: Array, choices: Branches, curve: Curve) -> Array:
     weight += _log_prior(found) - (np.abs(found.sum(axis=2) - 1.0) + missed.sum(axis=2)) / MISFIT
     weight = np.exp(weight - weight.max(axis=1, keepdims=True))
     return project_to_simplex((weight[:, :, None] * found).sum(axis=1) / weight.sum(axis=1)[:, None])
+
+
+def _nearer(total: Array, totals: Array, rows: Array, choices: Branches, curve: Curve) -> Array:
+    """Two steps of Newton's, each no longer than from one total that was tried to the next."""
+    longest = float(np.max(totals[:, 1] / totals[:, 0], initial=1.0))
+    for _ in range(2):
+        found, slopes, _ = _read(curve, total[:, :, None] * rows[:, None, :], choices)
+        rise = (rows[:, None, :] / np.where(np.abs(slopes) < 1e-6, 1e-6, slopes)).sum(axis=2)
+        step = np.divide(found.sum(axis=2) - 1.0, rise, out=np.zeros_like(total), where=np.abs(rise) > 1e-9)
+        total = np.clip(total - step, total / longest, total * longest)
+    return total
 
 
 def _sure_total(rows: Array, curve: Curve) -> Array:

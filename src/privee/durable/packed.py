@@ -6,6 +6,7 @@ A list of parameters is looked at by the driver one by one, and makes another st
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -13,8 +14,8 @@ WIDTH = 32
 
 
 def packed(keys: Collection[bytes]) -> dict[str, Any]:
-    """The parameters `keys` and `count`."""
-    return {"keys": b"".join(keys), "count": len(keys)}
+    """The parameters `keys`, `count` and `side`, of a square with room for so many; a key may be several, joined."""
+    return {"keys": b"".join(keys), "count": len(keys), "side": math.isqrt(max(len(keys) - 1, 0)) + 1}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,14 +26,14 @@ class Packed:
         name: how it marks a parameter that has a name.
         before: begins a statement.
         places: the table `n` of places `i`, from 0 on.
-        member: a condition on `entity`, that it is among some keys.
+        among: those rows of a table whose entity is among the keys, which all differ.
         groups: whether what an insert returns can be grouped.
     """
 
     name: Callable[[str], str]
     before: str
     places: str
-    member: str
+    among: Callable[[str], str]
     groups: bool
 
     @staticmethod
@@ -53,35 +54,35 @@ class Packed:
         """Insert a row for every key. SQLite needs the condition, to tell what follows from a join's."""
         return f"{self.before}{insert}SELECT {', '.join(values)} FROM {self.places} WHERE TRUE"  # noqa: S608
 
-    def among(self, select: str) -> str:
-        """Those rows alone whose entity is among the keys."""
-        return f"{self.before}{select} WHERE {self.member}"
+    def select(self, columns: Sequence[str], table: str) -> str:
+        """Columns of those rows alone whose entity is among the keys."""
+        return f"{self.before}SELECT {', '.join(columns)} FROM {self.among(table)}"  # noqa: S608
 
     def grouped(self, insert: str) -> str:
         """An insert whose answers are counted, where the database can do that: each once, and how often."""
-        if not self.groups:
-            return insert
         answers = insert.rpartition("RETURNING ")[2]
         return f"WITH done AS ({insert}) SELECT {answers}, COUNT(*) FROM done GROUP BY {answers}"  # noqa: S608
 
-    def counted(self, rows: Sequence[Sequence[Any]]) -> int:
-        """How many rows an insert gave back, if these are its answers."""
-        return sum(row[-1] for row in rows) if self.groups else len(rows)
 
-
+# Rows and columns of a square: to count from one row to the next takes SQLite longer than to find an entity.
+_SQUARE = (
+    "WITH RECURSIVE d(i) AS MATERIALIZED (SELECT 0 UNION ALL SELECT i + 1 FROM d WHERE i + 1 < :side), n(i) AS "
+    "(SELECT a.i * :side + b.i FROM d AS a CROSS JOIN d AS b WHERE a.i * :side + b.i < :count) "
+)
 _SQLITE = Packed(
     name=lambda name: f":{name}",
-    before="WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < :count) ",
+    before=_SQUARE,
     places="n",
-    member=f"entity IN (SELECT substr(:keys, {WIDTH} * i + 1, {WIDTH}) FROM n)",  # noqa: S608
+    among=lambda table: f"n CROSS JOIN {table} ON entity = substr(:keys, {WIDTH} * i + 1, {WIDTH})",
     groups=False,
 )
 _SERIES = "generate_series(0, %(count)s::int - 1) AS n(i)"
+_KEYS = f"SELECT substr(%(keys)s::bytea, {WIDTH} * i + 1, {WIDTH}) FROM {_SERIES}"  # noqa: S608
 _POSTGRESQL = Packed(
     name=lambda name: f"%({name})s::bytea" if name in {"keys", "flags", "yes"} else f"%({name})s::bigint",
     before="",
     places=_SERIES,
     # An array, not a table: the index on entities is then always the way.
-    member=f"entity = ANY(ARRAY(SELECT substr(%(keys)s::bytea, {WIDTH} * i + 1, {WIDTH}) FROM {_SERIES}))",  # noqa: S608
+    among=lambda table: f"{table} WHERE entity = ANY(ARRAY({_KEYS}))",
     groups=True,
 )

@@ -51,14 +51,14 @@ def subkey(key: bytes, name: str, purpose: bytes) -> bytes:
 def hash_entities(key: bytes, entities: Sequence[str]) -> list[bytes]:
     """HMAC-SHA256 of each id's UTF-8 text."""
     try:
-        return keyed_digests(key, (entity.encode() for entity in entities))
+        return keyed_digests(key, map(str.encode, entities))
     except UnicodeEncodeError:
         raise PriveeError("an entity's id must be text that can be written as UTF-8") from None
 
 
 def hash_questions(key: bytes, entities: Sequence[bytes], questions: Sequence[bytes]) -> list[bytes]:
     """HMAC-SHA256 of each question with its entity's hash: equal columns of two entities do not show."""
-    return keyed_digests(key, (entity + question for entity, question in zip(entities, questions, strict=True)))
+    return keyed_digests(key, map(b"".join, zip(entities, questions, strict=True)))
 
 
 def keyed_digests(key: bytes, messages: Iterable[bytes]) -> list[bytes]:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from privee.errors import PriveeError
 from privee.party.errors import PartyError
-from privee.vfl.batch_invariance import batch_invariant, batch_invariant_block
+from privee.vfl.batch_invariance import Blocks, batch_invariant, batch_invariant_blocks
 from privee.vfl.embedding_defenses import EmbeddingDefense
 from privee.vfl.joint_model import COORDINATOR, make_top
 from privee.vfl.learner import Learner
@@ -55,7 +55,7 @@ class CoordinatorModel:
     seals: Mapping[str, Seal] = dataclasses.field(default_factory=dict)
     vectors: Mapping[str, NDArray[np.float32]] = dataclasses.field(default_factory=dict, repr=False)
     embedding_defenses: Mapping[str, EmbeddingDefense] = dataclasses.field(default_factory=dict)
-    _blocks: dict[tuple[int, ...], int] = dataclasses.field(default_factory=dict, init=False, repr=False)
+    _blocks: dict[tuple[int, ...], Blocks] = dataclasses.field(default_factory=dict, init=False, repr=False)
 
     scorer: ClassVar[str] = ""
     """Its scores come from parties; see `ServedModel`."""
@@ -84,7 +84,7 @@ class CoordinatorModel:
         widths = tuple(part.shape[1] for part in parts)
         try:
             if widths not in self._blocks:
-                self._blocks[widths] = batch_invariant_block(self._apply, [(width,) for width in widths])
+                self._blocks[widths] = batch_invariant_blocks(self._apply, [(width,) for width in widths])
             return batch_invariant(self._apply, parts, self._blocks[widths])
         except RuntimeError:
             raise PriveeError("the parties' embeddings do not fit this model; do they serve the same run?") from None

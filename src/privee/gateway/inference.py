@@ -30,8 +30,8 @@ from privee.traces import traced
 
 Write = Callable[[Floats], bytes]
 MOST_SPENT = 10_000
-INLINE = 1 << 12
-"""Scores that are released on the event loop itself; more of them go to a thread, so that others are served."""
+INLINE = 1 << 14
+"""Scores that are released on the event loop itself, in less than a millisecond; more of them go to a thread."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -81,36 +81,35 @@ class Inference:
         Args:
             query: what is asked.
             key_id: who asks.
-            write: turns the release into bytes, while the ledger is at work.
+            write: turns the release into bytes, while the ledger is at work; so is the release itself made.
 
         Raises:
             RefusedError: some entity has given away all it may, or this is a variant too many; nothing was counted.
             PartyError: a party or a scorer failed; nothing was counted.
             PriveeError: there were no scores that the defense could handle; that was counted.
         """
-        release_id = secrets.token_hex(16)
+        release_id, hashes = secrets.token_hex(16), None
         if self.counter and self._worth_asking(query.entities, key_id):
-            await self._refuse_early(self.counter, ChargeRequest(query.entities, self.price, key_id, release_id))
+            early = ChargeRequest(query.entities, self.price, key_id, release_id)
+            hashes = await self._refuse_early(self.counter, early)
         embeddings, scores, failure = await self._kept.worked_out(query.entities, query.columns)
         pinned = None if self.counter is None else questions(self.model, embeddings)
-        ask = ChargeRequest(query.entities, self.price, key_id, release_id, questions=pinned)
+        ask = ChargeRequest(query.entities, self.price, key_id, release_id, questions=pinned, hashes=hashes)
+        # Whether a defense can handle the scores tells something about them, so a failure is an answer too: what is
+        # charged need not wait for the release, unless it is by the release that the same one again is known.
+        charging = None if self.repeatable else asyncio.ensure_future(self._charge(ask))
         try:
             if failure is not None:
                 raise failure
+            await asyncio.sleep(0)  # the ledger's thread begins
             release = await self._release(scores, query)
-        except Exception:
-            # Whether a defense can handle the scores tells something about them, so a failure is an answer too.
-            await self._charge(ask)
-            raise
-        if self.repeatable is not None and self.counter is not None:
-            seen = self._fingerprints(self.counter.ledger, release, query, embeddings)
-            ask = dataclasses.replace(ask, fingerprints=seen)
-        charging = asyncio.ensure_future(self._charge(ask))
-        await asyncio.sleep(0)  # the ledger's thread begins
-        try:
+            if charging is None:
+                ask = self._with_fingerprints(ask, release, query, embeddings)
+                charging = asyncio.ensure_future(self._charge(ask))
+                await asyncio.sleep(0)
             written = write(release) if write else b""
         finally:
-            receipt = await charging  # whatever happens, nothing leaves before
+            receipt = await (charging or self._charge(ask))  # whatever happens, nothing leaves before
         return Answer(release, release_id, receipt.remaining, receipt.charged, written)
 
     @traced("privee.ledger")
@@ -145,14 +144,19 @@ class Inference:
         self._spent.update([entities[place] for place in refusal.positions] or [key_id])
 
     @traced("privee.ledger.early")
-    async def _refuse_early(self, counter: GroupCommit, ask: ChargeRequest) -> None:
-        """Spare the parties what will be refused. Whether it fits is decided by the charge, once all is ready."""
-        if (await self.quote(ask.entities, ask.key_id)).allowed:
-            self._spent.difference_update([*ask.entities, ask.key_id])
-            return
+    async def _refuse_early(self, counter: GroupCommit, ask: ChargeRequest) -> Sequence[bytes] | None:
+        """Spare the parties what will be refused. Whether it fits is decided by the charge, once all is ready.
+
+        Gives the entities' hashes, which the charge needs too.
+        """
+        quote = await self.quote(ask.entities, ask.key_id)
+        if quote.allowed:
+            self._spent.difference_update([*ask.entities, ask.key_id] if self._spent else ())
+            return quote.hashes
         refusal = await counter.read(counter.ledger.refuse, ask)
         if refusal is not None:
             raise refusal
+        return quote.hashes
 
     @traced("privee.release")
     async def _release(self, scores: Floats, query: Query) -> Floats:
@@ -164,6 +168,15 @@ class Inference:
         if self.repeatable is None:
             return self.defense.release(scores)
         return self.repeatable.release(scores, entities=query.entities, queries=query.columns)
+
+    def _with_fingerprints(
+        self, ask: ChargeRequest, release: Floats, query: Query, embeddings: Mapping[str, NDArray[Any]]
+    ) -> ChargeRequest:
+        if self.counter is None:
+            return ask
+        return dataclasses.replace(
+            ask, fingerprints=self._fingerprints(self.counter.ledger, release, query, embeddings)
+        )
 
     def _fingerprints(
         self, ledger: Ledger, release: Floats, query: Query, embeddings: Mapping[str, NDArray[Any]]
@@ -187,6 +200,6 @@ def questions(model: ServedModel, embeddings: Mapping[str, NDArray[Any]]) -> lis
     scorer it is a digest of the entity's row.
     """
     rows = embeddings[model.parties[0]]
-    rows = rows + rows.dtype.type(0)
-    version = model.version.encode()
-    return [version + row.tobytes() for row in rows]
+    raw, version = (rows + rows.dtype.type(0)).tobytes(), model.version.encode()
+    width = len(raw) // len(rows)
+    return [version + raw[start : start + width] for start in range(0, len(raw), width)]

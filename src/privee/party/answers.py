@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Protocol
 
 import numpy as np
@@ -54,7 +55,7 @@ def reply_to(
         PartyBudgetError: some entity would go beyond its limits; nothing is answered or stored for any of them.
     """
     places = tuple(np.flatnonzero(unknown).tolist())
-    known = [entity for entity, is_unknown in zip(request.entities, unknown.tolist(), strict=True) if not is_unknown]
+    known = request.entities if not places else list(compress(request.entities, ~unknown))
     call = Call(request.request or "-", len(places))
     if model.sealed is not None:
         codes = _codes(known, columns[~unknown], model, model.sealed, ledger, call)

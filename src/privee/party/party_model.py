@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from privee.errors import PriveeError
 from privee.party.ledger import SealTerms
-from privee.vfl.batch_invariance import BLOCK, batch_invariant, batch_invariant_block
+from privee.vfl.batch_invariance import batch_invariant, batch_invariant_blocks
 from privee.vfl.embedding_defenses.bottoms import DefendedBottom, noise_width, predicting
 from privee.vfl.embedding_defenses.noise import read_noise_secret, record_noise
 from privee.vfl.joint_model import make_bottom
@@ -39,13 +39,13 @@ class PartyModel:
         self._shape = about.shape
         # Convolutions gain little from blocks, and one entity would pay for a whole block.
         convolves = any(isinstance(module, nn.Conv2d) for module in self._model.modules())
-        self._block = 1 if convolves else batch_invariant_block(self._apply, [about.shape], BLOCK)
+        self._blocks = (1,) if convolves else batch_invariant_blocks(self._apply, self._inputs(about))
         self.weights = hashlib.sha256(file.read_bytes()).hexdigest()
         self.width = self.embed(np.zeros((1, *about.shape), dtype=np.float32), [""]).shape[1]
 
     def embed(self, columns: NDArray[np.float32], entities: Sequence[str] = ()) -> NDArray[np.float32]:
         """Embeddings (n, width) of encoded columns (n, ...)."""
-        return batch_invariant(self._apply, [columns.reshape(len(columns), *self._shape)], self._block)
+        return batch_invariant(self._apply, [columns.reshape(len(columns), *self._shape)], self._blocks)
 
     def codes(self, columns: NDArray[np.float32], entities: Sequence[str]) -> NDArray[np.uint8]:
         """Of a sealed run alone."""
@@ -56,6 +56,10 @@ class PartyModel:
         """The model that a party's folder holds: sealed, with a noisy embedding, or neither."""
         noisy = about.embedding_defense is not None and about.embedding_defense.noisy
         return (SealedPartyModel if about.seal is not None else NoisyPartyModel if noisy else cls)(folder, about)
+
+    def _inputs(self, about: PartyDescription) -> list[tuple[int, ...]]:
+        """Shapes of what the model takes of one record."""
+        return [about.shape]
 
     def _apply(self, inputs: list[Tensor]) -> Tensor:
         output: Tensor = self._model(inputs[0])
@@ -74,13 +78,15 @@ class NoisyPartyModel(PartyModel):
         """Embeddings of these entities' columns, each with its noise."""
         rows = columns.reshape(len(columns), *self._shape)
         noise = record_noise(self._secret, entities, rows, self._draws).float().numpy()
-        return batch_invariant(self._apply, [rows, noise], self._block)
+        return batch_invariant(self._apply, [rows, noise], self._blocks)
+
+    def _inputs(self, about: PartyDescription) -> list[tuple[int, ...]]:
+        return [about.shape, (self._draws,)]
 
     def _apply(self, inputs: list[Tensor]) -> Tensor:
         if not isinstance(self._model, DefendedBottom):
             raise PriveeError("this run adds no noise")
-        # The first question is whether rows depend on each other, and has no noise to it.
-        return self._model.sent(inputs[0], inputs[1]) if len(inputs) > 1 else self._model(inputs[0])
+        return self._model.sent(inputs[0], inputs[1])
 
 
 def _bottom(about: PartyDescription) -> nn.Module:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -63,7 +64,7 @@ class MemoryStore:
 
     def find(self, entities: Sequence[str]) -> Found:
         """Encoded columns of these entities."""
-        places = np.fromiter((self._places.get(entity, -1) for entity in entities), np.int64, len(entities))
+        places = np.fromiter(map(self._places.get, entities, repeat(-1)), np.int64, len(entities))
         unknown = places < 0
         columns = self._columns[places]
         columns[unknown] = 0

@@ -15,7 +15,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from typing import Any, NoReturn
 
 import numpy as np
@@ -61,7 +61,7 @@ class EmbedRequest:
         entities = header["entities"]
         if not isinstance(entities, list) or not 0 < len(entities) <= MAX_ENTITIES:
             raise FrameError(f"entities must be a list of 1 to {MAX_ENTITIES} texts")
-        if not all(is_entity(entity) for entity in entities):
+        if not (are_plain(entities) or all(map(is_entity, entities))):
             raise FrameError(f"an entity must be a text of 1 to {MAX_ENTITY_BYTES} bytes")
         columns = None if header["columns"] is None else _floats(header["columns"], body, len(entities))
         if columns is None and body:
@@ -159,6 +159,16 @@ def is_entity(value: object) -> bool:
         return isinstance(value, str) and 0 < len(value.encode()) <= MAX_ENTITY_BYTES
     except UnicodeEncodeError:  # half a surrogate pair
         return False
+
+
+def are_plain(values: Sequence[Any]) -> bool:
+    """Whether all are entities that need no closer look, as most do not: short texts of one byte per character."""
+    try:
+        plain = "".join(values).isascii()
+    except TypeError:
+        return False
+    lengths = set(map(len, values))
+    return plain and 0 not in lengths and max(lengths, default=0) <= MAX_ENTITY_BYTES
 
 
 def _encode(header: dict[str, Any], body: Floats | None = None) -> bytes:

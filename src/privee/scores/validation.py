@@ -14,6 +14,8 @@ from privee.scores.forms import Floats, to_rows
 SUM_TOLERANCE = 1e-3
 """How far a row's sum may be from one: wide enough for scores printed with six digits and 1,000 classes."""
 
+NEGATIVE = "is negative; apply softmax first if these are logits"
+
 MAX_SUM = 1e9
 """Largest row sum with `check_sum=False`; keeps every release finite in float32."""
 
@@ -37,7 +39,7 @@ def check_scores(scores: Any, *, check_sum: bool = True) -> Floats:
 def check_rows(rows: Floats, *, check_sum: bool = True) -> NDArray[np.float64]:
     """Validate (n, K) rows and return their sums, which many defenses need anyway."""
     if rows.shape[1] < 2:
-        raise ScoreError(f"scores need at least two classes, got {rows.shape[1]}")
+        raise ScoreError(f"scores need at least two classes, got {rows.shape[1]}; of a probability p give 1 - p and p")
     sums = row_sums(rows)
     if not rows.size:
         return sums
@@ -84,7 +86,7 @@ def check_release(release: Floats) -> None:
 
 def _diagnose(rows: Floats, sums: NDArray[np.float64], check_sum: bool) -> ScoreError:
     """Name the first offence. Values themselves stay out of the message: messages reach logs."""
-    for bad, what in ((~np.isfinite(rows), "is not a finite number"), (rows < 0, "is negative")):
+    for bad, what in ((~np.isfinite(rows), "is not a finite number"), (rows < 0, NEGATIVE)):
         if bad.any():
             return _at(bad, what)
     if not check_sum:

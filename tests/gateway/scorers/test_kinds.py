@@ -49,6 +49,28 @@ def test_skops_with_a_pipeline_of_texts(people, tmp_path):
     assert np.allclose(scores_in(scorer.outputs(rows), 3, 3, logits=False), expected, atol=1e-12)
 
 
+def test_skops_with_a_pipeline_that_fills_gaps(people, tmp_path):
+    """What fills gaps remembers a type of numbers, which skops alone would not trust."""
+    import skops.io
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    x = np.where(people.x > 1, np.nan, people.x)
+    model = make_pipeline(SimpleImputer(), LogisticRegression(max_iter=500)).fit(x, people.y)
+    skops.io.dump(model, tmp_path / "m.skops")
+    assert np.array_equal(scored(opened(tmp_path / "m.skops"), x, 3), model.predict_proba(x))
+
+
+def test_a_model_is_tried_on_a_row_without_gaps(tmp_path):
+    (tmp_path / "t.csv").write_text("id,a,b\n1,,2\n2,3,4\n")
+    assert FileRows(tmp_path / "t.csv", "id", ()).sample().values.tolist() == [[3.0, 4.0]]
+    (tmp_path / "t.csv").write_text("id,a,b\n1,,x\n2,3,\n3,4,y\n")
+    assert FileRows(tmp_path / "t.csv", "id", ()).sample().values.tolist() == [[4.0, "y"]]
+    (tmp_path / "t.csv").write_text("id,a,b\n1,,2\n2,3,\n")
+    assert np.array_equal(FileRows(tmp_path / "t.csv", "id", ()).sample().values, [[np.nan, 2.0]], equal_nan=True)
+
+
 def test_skops_trusts_nobody(tmp_path):
     models.untrusted(tmp_path / "m.skops")
     with pytest.raises(SettingError, match=r"holds .*, which skops does not trust, so it is not read") as caught:
@@ -63,6 +85,19 @@ def test_xgboost(people, tmp_path, ending, classes):
     scorer = opened(tmp_path / f"m.{ending}")
     assert (len(scorer.classes), scorer.features) == (classes, 4)
     assert np.allclose(scored(scorer, people.x, classes), model.predict_proba(people.x), atol=1e-6)
+
+
+def test_an_xgboost_classifier_that_stopped_early(people, tmp_path):
+    """It predicts by its best round; a gateway that took all of them would serve another model."""
+    from xgboost import XGBClassifier
+
+    noise = np.random.default_rng(0).permutation(people.y)
+    model = XGBClassifier(n_estimators=40, early_stopping_rounds=3, n_jobs=1)
+    model.fit(people.x[:40], noise[:40], eval_set=[(people.x[40:], noise[40:])], verbose=False)
+    model.save_model(tmp_path / "m.json")
+    assert model.best_iteration + 1 < model.get_booster().num_boosted_rounds()
+    found = scored(opened(tmp_path / "m.json"), people.x, 3)
+    assert np.allclose(found, model.predict_proba(people.x), atol=1e-6)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -86,6 +121,15 @@ def test_onnx_with_a_tensor_for_each_column(people, tmp_path):
     scorer = opened(tmp_path / "m.onnx")
     assert scorer.names == ("age", "income", "debt", "years")
     assert np.allclose(scored(scorer, people.x, 3), model.predict_proba(people.x), atol=1e-5)
+
+
+def test_a_gap_in_a_column_of_whole_numbers_is_not_scored(tmp_path):
+    """As the smallest whole number there is, it would get scores that mean nothing."""
+    models.onnx_of_whole_numbers(tmp_path / "m.onnx")
+    scorer = opened(tmp_path / "m.onnx")
+    assert scored(scorer, np.array([[0.0, 1.0]]), 2).tolist() == [[0.0, 1.0]]
+    with pytest.raises(PriveeError, match=r"as tensor\(int64\): it has gaps"):
+        scored(scorer, np.array([[np.nan, 1.0]]), 2)
 
 
 def test_an_onnx_file_reads_no_file_beside_it(fitted, tmp_path):

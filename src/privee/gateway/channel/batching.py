@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from privee.party.errors import PartyError
 
 Floats = NDArray[np.float32]
+Places = NDArray[np.int64] | None
+"""Of an item's entities in a call; None: it has the call for itself, and finds all where they were."""
 
 
 class BatchAnswer(NamedTuple):
@@ -146,9 +148,13 @@ class Batcher:
         self._leave(largest)
 
 
-def _merged(items: list[Item]) -> tuple[tuple[str, ...], Floats | None, list[NDArray[np.int64]]]:
+def _merged(items: list[Item]) -> tuple[tuple[str, ...], Floats | None, list[Places]]:
     """All entities of a call, their columns, and where each item finds its own. Repeated entities are sent once."""
-    if items[0].columns is not None:
+    first = items[0]
+    if len(items) == 1 and (first.columns is not None or len(set(first.entities)) == len(first.entities)):
+        return tuple(first.entities), first.columns, [None]
+    places: list[Places]
+    if first.columns is not None:
         entities = tuple(entity for item in items for entity in item.entities)
         ends = np.cumsum([len(item.entities) for item in items])
         places = [np.arange(end - len(item.entities), end) for item, end in zip(items, ends, strict=True)]
@@ -158,8 +164,10 @@ def _merged(items: list[Item]) -> tuple[tuple[str, ...], Floats | None, list[NDA
     return tuple(once), None, places
 
 
-def _share(answer: BatchAnswer, rows: NDArray[np.int64]) -> BatchAnswer:
+def _share(answer: BatchAnswer, rows: Places) -> BatchAnswer:
     """One item's rows of a call's answer."""
+    if rows is None:
+        return answer._replace(embeddings=answer.embeddings.copy())  # a message's own bytes cannot be written to
     unknown: tuple[int, ...] = ()
     if answer.unknown:
         unknown = tuple(np.flatnonzero(np.isin(rows, answer.unknown)).tolist())

@@ -19,7 +19,7 @@ from privee.gateway.channel.local_line import LocalLine
 from privee.net import Address, require_loopback
 from privee.party.errors import PartyError
 from privee.party.server import PartyHandler
-from privee.party.wire import MAX_ENTITIES, MAX_ENTITY_BYTES, is_entity
+from privee.party.wire import MAX_ENTITIES, MAX_ENTITY_BYTES, are_plain, is_entity
 from privee.pki.identity import COORDINATOR_NAME, Identity, TlsFiles
 from privee.traces import traced, within
 from privee.vfl.seal.code_column import CodeColumn
@@ -194,7 +194,7 @@ def _checked_entities(entities: Sequence[str]) -> tuple[str, ...]:
     wanted = tuple(entities)
     if not wanted or isinstance(entities, str):
         raise PriveeError("entities must be a list of one text or more")
-    for place, entity in enumerate(wanted):
+    for place, entity in enumerate(() if are_plain(wanted) else wanted):
         if not is_entity(entity):
             raise PriveeError(f"entity {place} must be a text of 1 to {MAX_ENTITY_BYTES} bytes of UTF-8")
     return wanted

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from privee.errors import PriveeError
 from privee.gateway.http.binary import read_numbers, read_texts
-from privee.party.wire import MAX_ENTITY_BYTES
+from privee.party.wire import MAX_ENTITY_BYTES, are_plain
 
 if TYPE_CHECKING:
     from privee.gateway.http.protocol import InputTensor
@@ -30,7 +30,7 @@ def entities_of(tensor: InputTensor, most: int) -> list[str]:
     found = _given_entities(tensor, count)
     if len(found) != count:
         raise PriveeError(f'the tensor "entities" says {count} and holds {len(found)}')
-    if tensor.datatype == "BYTES" and _are_entities(found):
+    if tensor.datatype == "BYTES" and are_plain(found):
         return found
     if isinstance(tensor.data, memoryview) and tensor.datatype == "INT64":
         return list(map(str, found))
@@ -43,13 +43,6 @@ def _given_entities(tensor: InputTensor, count: int) -> list[Any]:
     if tensor.datatype == "BYTES":
         return read_texts(tensor.data, count)
     return read_numbers(tensor.data, tensor.datatype, [count], tensor.name).tolist()
-
-
-def _are_entities(values: list[Any]) -> bool:
-    """Whether all are texts that need no closer look: most are short ones of one byte per character."""
-    if {str}.issuperset(map(type, values)) and all(map(str.isascii, values)):
-        return min(map(len, values)) > 0 and max(map(len, values)) <= MAX_ENTITY_BYTES
-    return False
 
 
 def _entity(value: Any, position: int, datatype: str) -> str:

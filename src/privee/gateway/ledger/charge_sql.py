@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from privee.durable.database import chunks
@@ -29,7 +29,6 @@ _CLAIMED = {"answered": "fingerprint", "questions": "question"}
 _NONE: Mapping[bytes, int] = {}
 
 Spent = dict[bytes, Price]
-Pair = tuple[bytes, bytes]
 
 
 class Counting:
@@ -47,14 +46,12 @@ class Counting:
         insert = f"INSERT INTO spending ({', '.join(_COLUMNS)}) "
         self._charge = functools.cache(lambda rows: f"{insert}VALUES {', '.join([f'({marks})'] * rows)} {update}")
         alike = packed.insert(insert, (packed.part(0), *map(packed.name, _ALIKE), packed.flag))
-        self._charge_alike, self._sums_alike = f"{alike} {update}", packed.grouped(f"{alike} {_update(limits, _SUMS)}")
-        self._look = packed.among(f"SELECT {', '.join((*_COLUMNS[:6], 'variants'))} FROM spending")  # noqa: S608
-        grouped = ", ".join((*_SUMS, "window_started"))
-        self._look_alike = (
-            packed.among(f"SELECT {grouped}, MAX(variants), COUNT(*) FROM spending")  # noqa: S608
-            + f" GROUP BY {grouped}"
-        )
-        self._windows = packed.among("SELECT entity, window_started FROM spending")
+        self._charge_alike, self._sums_alike = f"{alike} {update}", _sums_alike(packed, alike, limits)
+        self._look = packed.select((*_COLUMNS[:6], "variants"), "spending")
+        grouped = (*_SUMS, "window_started")
+        self._look_alike = packed.select((*grouped, "MAX(variants)", "COUNT(*)"), "spending")
+        self._look_alike += f" GROUP BY {', '.join(grouped)}"
+        self._windows = packed.select(("entity", "window_started"), "spending")
         self.record_statement = f"INSERT INTO releases VALUES ({', '.join([mark] * 6)})"  # noqa: S608
 
     def charge(self, cursor: Any, costs: Mapping[bytes, Price], now: int, new: Mapping[bytes, int] = _NONE) -> Spent:
@@ -80,7 +77,7 @@ class Counting:
     def charge_alike(
         self, cursor: Any, costs: Mapping[bytes, Price], now: int, new: Mapping[bytes, int]
     ) -> set[Price] | None:
-        """The same where all pay the same: what they have spent by now, few sums instead of many rows.
+        """The same where all pay the same: what they have spent by now, few sums instead of many rows, or the highest.
 
         None if they do not, or if it would be too much for any of them; then nothing is charged.
         """
@@ -88,22 +85,24 @@ class Counting:
         if price is None:
             return None
         cursor.execute("SAVEPOINT alike")
-        cursor.execute(self._sums_alike, _given(sorted(costs), price, now, new))  # sorted: no deadlock
+        given = _given(sorted(costs), price, now, new)  # sorted: no deadlock
+        for statement in self._sums_alike:
+            cursor.execute(statement, given)
         rows = cursor.fetchall()
-        if self._packed.counted(rows) < len(costs):
+        if sum(count for *_, count in rows) < len(costs):
             cursor.execute("ROLLBACK TO SAVEPOINT alike")
             return None
         cursor.execute("RELEASE SAVEPOINT alike")
-        return {Price(*row[: len(_SUMS)]) for row in set(rows)}
+        return {Price(*sums) for *sums, _ in rows}
 
-    def claim(self, cursor: Any, table: str, pairs: Collection[Pair]) -> set[Pair]:
-        """Remember pairs of an entity and what it was asked or answered; gives back those that were not there yet."""
+    def claim(self, cursor: Any, table: str, pairs: Collection[bytes]) -> set[bytes]:
+        """Remember pairs, joined, of an entity and what it was asked or answered; gives back those that are new."""
         if not pairs:
             return set()
         insert = self._packed.insert(f"INSERT INTO {table} ", (self._packed.part(0, 2), self._packed.part(1, 2)))
         whole = f"{insert} ON CONFLICT DO NOTHING RETURNING entity, {_CLAIMED[table]}"
-        cursor.execute(whole, {"keys": b"".join(map(b"".join, sorted(pairs))), "count": len(pairs)})
-        return {(bytes(entity), bytes(claimed)) for entity, claimed in cursor.fetchall()}
+        cursor.execute(whole, packed(sorted(pairs)))
+        return {bytes(entity) + bytes(claimed) for entity, claimed in cursor.fetchall()}
 
     def spent(self, cursor: Any, entities: Collection[bytes], now: int) -> Spent:
         """What each entity has spent, without those that have spent nothing."""
@@ -140,15 +139,20 @@ class Counting:
         return {bytes(entity): started for entity, started in cursor.fetchall()}
 
 
-def costs_of(price: Price, entities: Iterable[bytes]) -> Spent:
+def costs_of(price: Price, entities: Collection[bytes]) -> Spent:
     """What each entity pays; one that is there twice pays twice."""
+    once = dict.fromkeys(entities, price.times(1))
+    if len(once) == len(entities):
+        return once
     counts = Counter(entities)
     each = {count: price.times(count) for count in set(counts.values())}
     return {entity: each[count] for entity, count in counts.items()}
 
 
-def summed(parts: Iterable[tuple[Price, Iterable[bytes]]]) -> Spent:
+def summed(parts: Sequence[tuple[Price, Collection[bytes]]]) -> Spent:
     """The same over several asks."""
+    if len(parts) == 1:
+        return costs_of(*parts[0])
     costs: Spent = {}
     for price, entities in parts:
         for entity, cost in costs_of(price, entities).items():
@@ -172,6 +176,17 @@ def _given(order: Sequence[bytes], price: Price, now: int, new: Mapping[bytes, i
     return packed(order) | price._asdict() | {"started": now, "flags": flags, "yes": b"\x01"}
 
 
+def _sums_alike(packed: Packed, alike: str, limits: Limits) -> tuple[str, ...]:
+    """Charge all alike; rows of sums there are, and of how many entities. SQLite's is one row, of the highest.
+
+    There it takes longer to give back every row than to look for the highest once more.
+    """
+    if packed.groups:
+        return (packed.grouped(f"{alike} {_update(limits, _SUMS)}"),)
+    highest = (*(f"MAX({name})" for name in _SUMS), "changes()")
+    return f"{alike} {_update(limits, ())}", packed.select(highest, "spending")
+
+
 def _update(limits: Limits, answer: Sequence[str] = ("entity", *_SUMS)) -> str:
     over = "FALSE" if limits.window is None else f"excluded.window_started - spending.window_started >= {limits.window}"
     new = {name: f"CASE WHEN {over} THEN excluded.{name} ELSE {_sum(name)} END" for name in _SUMS}
@@ -179,8 +194,8 @@ def _update(limits: Limits, answer: Sequence[str] = ("entity", *_SUMS)) -> str:
     sets += [f"window_started = CASE WHEN {over} THEN excluded.window_started ELSE spending.window_started END"]
     sets += [f"lifetime_{name} = {_sum(f'lifetime_{name}')}" for name in _LIFETIME]
     sets += ["variants = spending.variants + excluded.variants"]  # whatever the window
-    shown = ", ".join(answer)
-    return f"ON CONFLICT (entity) DO UPDATE SET {', '.join(sets)} WHERE {_fits(limits, new)} RETURNING {shown}"
+    shown = f" RETURNING {', '.join(answer)}" if answer else ""
+    return f"ON CONFLICT (entity) DO UPDATE SET {', '.join(sets)} WHERE {_fits(limits, new)}{shown}"
 
 
 def _sum(name: str) -> str:

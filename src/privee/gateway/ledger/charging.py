@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from operator import add
 from typing import Any
 
+from privee.durable.packed import WIDTH
 from privee.gateway.budget.price import NOTHING
 from privee.gateway.ledger import quota_use
 from privee.gateway.ledger.charge_sql import Counting, Spent, summed
@@ -53,7 +55,7 @@ def charge_all(cursor: Any, counting: Counting, asks: Sequence[Known], now: int)
         DoesNotFitError: not all of them fit together; the caller must undo everything.
     """
     charged, new = _charged(cursor, counting, asks), _new_variants(cursor, counting, asks)
-    costs = summed((known.ask.price, entities) for known, entities in zip(asks, charged, strict=True))
+    costs = summed([(known.ask.price, entities) for known, entities in zip(asks, charged, strict=True)])
     costs |= dict.fromkeys(new.keys() - costs.keys(), NOTHING)  # free, and still a variant
     if len(asks) == 1 and (receipt := _charge_one(cursor, counting, asks[0], costs, now, new)):
         return [receipt]
@@ -116,22 +118,20 @@ def _refusal(limits: Limits, spent: Spent, known: Known, why: DoesNotFitError) -
 
 def _charged(cursor: Any, counting: Counting, asks: Sequence[Known]) -> list[list[bytes]]:
     """The entities that each ask is charged for: all, or with fingerprints those not answered before."""
-    pairs = [
-        list(zip(entities, ask.fingerprints or (), strict=ask.fingerprints is not None)) for ask, entities, _ in asks
-    ]
+    pairs = [list(map(add, known.entities, known.ask.fingerprints or ())) for known in asks]
     new = counting.claim(cursor, "answered", {pair for of_ask in pairs for pair in of_ask})
     charged = []
     for (ask, entities, _), of_ask in zip(asks, pairs, strict=True):
         first = [pair for pair in dict.fromkeys(of_ask) if pair in new]
         new.difference_update(first)
-        charged.append(entities if ask.fingerprints is None else [entity for entity, _ in first])
+        charged.append(entities if ask.fingerprints is None else [pair[:WIDTH] for pair in first])
     return charged
 
 
 def _new_variants(cursor: Any, counting: Counting, asks: Sequence[Known]) -> Counter[bytes]:
     """Pin what is asked; tells how many of each entity's questions are new."""
-    pairs = {pair for known in asks if known.questions for pair in zip(known.entities, known.questions, strict=True)}
-    return Counter(entity for entity, _ in counting.claim(cursor, "questions", pairs))
+    pairs = {pair for known in asks if known.questions for pair in map(add, known.entities, known.questions)}
+    return Counter(pair[:WIDTH] for pair in counting.claim(cursor, "questions", pairs))
 
 
 def _use_quotas(cursor: Any, counting: Counting, asks: Sequence[Known], charged: list[list[bytes]], now: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hmac
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -135,7 +136,7 @@ class Ledger:
                     return found
             return quote(self.limits, *self._counting.look(cursor, different, now), known, overrun)
 
-        return self._reading.run(work)
+        return dataclasses.replace(self._reading.run(work), hashes=known.entities)
 
     def charge(self, ask: ChargeRequest) -> Receipt:
         """Count the releases of a request; they may leave once this returns.
@@ -251,7 +252,7 @@ class Ledger:
         self.close()
 
     def _know(self, ask: ChargeRequest) -> Known:
-        entities = hash_entities(self.keys.entities, ask.entities)
+        entities = hash_entities(self.keys.entities, ask.entities) if ask.hashes is None else list(ask.hashes)
         asked = ask.questions
         return Known(ask, entities, None if asked is None else hash_questions(self.keys.questions, entities, asked))
 

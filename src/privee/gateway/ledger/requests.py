@@ -26,6 +26,7 @@ class ChargeRequest:
             charged for once is free from then on.
         questions: for each entity what the active party put in, as bytes; the ledger keeps a keyed digest of each,
             and how many different ones there were. None: nothing is known of it, and nothing pinned.
+        hashes: of the entities, as a quote has them; None: they are worked out.
     """
 
     entities: Sequence[str]
@@ -34,6 +35,7 @@ class ChargeRequest:
     release_id: str
     fingerprints: Sequence[bytes] | None = None
     questions: Sequence[bytes] | None = None
+    hashes: Sequence[bytes] | None = dataclasses.field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         _check_ids(self.entities)
@@ -44,6 +46,8 @@ class ChargeRequest:
                 raise PriveeError(f"a {what} must have 1 to {longest} plain characters")
         if self.questions is not None and len(self.questions) != len(self.entities):
             raise PriveeError("there must be one question for each entity")
+        if self.hashes is not None and len(self.hashes) != len(self.entities):
+            raise PriveeError("there must be one hash for each entity")
         if self.fingerprints is None:
             return
         if len(self.fingerprints) != len(self.entities) or any(len(one) != FINGERPRINT for one in self.fingerprints):
@@ -163,6 +167,7 @@ class ChargeQuote:
         remaining: releases at this price that every one of the entities can bear before this ask; None is no limit.
         refusal: what to answer if it does not fit.
         variants: the most that any of the entities was asked about. Whether this is one more shows when it is asked.
+        hashes: of the entities, for `ChargeRequest`.
     """
 
     allowed: bool
@@ -172,6 +177,7 @@ class ChargeQuote:
     positions: tuple[int, ...]
     refusal: RefusedError | None
     variants: int = 0
+    hashes: Sequence[bytes] | None = dataclasses.field(default=None, repr=False, compare=False)
 
     def check(self) -> None:
         """Raises `RefusedError` if it does not fit."""

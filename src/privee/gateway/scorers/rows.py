@@ -73,6 +73,10 @@ def _has_text(column: NDArray[Any]) -> bool:
     return any(isinstance(cell, str) or cell is None for cell in column)
 
 
+def _has_gap(row: NDArray[Any]) -> bool:
+    return any(cell is None or cell != cell for cell in row.tolist())  # noqa: PLR0124 (a NaN is not itself)
+
+
 class FoundRows(NamedTuple):
     """Rows of those entities that are known, in their order, and the places of the others."""
 
@@ -116,8 +120,9 @@ class FileRows:
         return FoundRows(Rows(self.names, self._values[places[places >= 0]]), unknown)
 
     def sample(self) -> Rows:
-        """The first."""
-        return Rows(self.names, self._values[:1])
+        """The first without a gap, as not every model takes one; the first, if all have gaps."""
+        whole = next((place for place, row in enumerate(self._values) if not _has_gap(row)), 0)
+        return Rows(self.names, self._values[whole : whole + 1])
 
     def close(self) -> None:
         """Nothing to let go of."""

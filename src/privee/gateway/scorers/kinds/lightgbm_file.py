@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import NDArray
 
 from privee.errors import SettingError
@@ -12,8 +11,8 @@ from privee.extras import needed
 from privee.gateway.scorers.base import Scorer, read_model, register
 from privee.gateway.scorers.rows import Rows
 from privee.gateway.scorers.settings import ScorerSettings
+from privee.scorers.boosters import LightgbmScores
 
-OBJECTIVES = ("binary", "multiclass")
 UNNAMED = "Column_"
 """What LightGBM calls the columns of data that had no names."""
 
@@ -27,10 +26,9 @@ class LightgbmFile(Scorer):
     suffixes: ClassVar[tuple[str, ...]] = (".txt",)
     by_blocks: ClassVar[bool] = False  # trees look at one row
 
-    def __init__(self, booster: Any, version: str, objective: str) -> None:
-        self._booster, self.version = booster, version
-        self._binary = objective == "binary"
-        self.classes = tuple(map(str, range(2 if self._binary else booster.num_model_per_iteration())))
+    def __init__(self, booster: Any, version: str) -> None:
+        self._scores, self.version = LightgbmScores(booster, num_threads=1), version
+        self.classes = tuple(map(str, range(max(2, booster.num_model_per_iteration()))))
         self.features = booster.num_feature()
         named = tuple(booster.feature_name())
         self.names = None if named == tuple(f"{UNNAMED}{place}" for place in range(len(named))) else named
@@ -47,13 +45,8 @@ class LightgbmFile(Scorer):
             booster = library.Booster(model_str=text)
         except Exception as error:
             raise SettingError(f"{settings.given} is no LightGBM model ({type(error).__name__})") from None
-        line = next((line for line in text.splitlines()[:50] if line.startswith("objective=")), "objective=")
-        objective = line.removeprefix("objective=").partition(" ")[0]
-        if objective not in OBJECTIVES:
-            raise SettingError(f"a LightGBM model of {objective or 'no objective'} gives no scores of classes")
-        return cls(booster, version, objective)
+        return cls(booster, version)
 
     def outputs(self, rows: Rows) -> NDArray[Any]:
         """Its probabilities."""
-        found = np.asarray(self._booster.predict(rows.numbers, num_threads=1))
-        return np.column_stack([1.0 - found, found]) if self._binary else found
+        return self._scores(rows.numbers)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import NDArray
 
 from privee.errors import SettingError
@@ -13,15 +12,7 @@ from privee.extras import needed
 from privee.gateway.scorers.base import Scorer, read_model, register
 from privee.gateway.scorers.rows import Rows
 from privee.gateway.scorers.settings import ScorerSettings
-
-DTYPES = {
-    "tensor(float)": np.float32,
-    "tensor(double)": np.float64,
-    "tensor(int64)": np.int64,
-    "tensor(string)": object,
-}
-MAPS = "seq(map("
-"""What converters of scikit-learn's models put out unless told otherwise: class and probability in a dict per row."""
+from privee.scorers.onnx import DTYPES, feeds, is_zipped, rows_of, score_output
 
 
 @register
@@ -42,11 +33,10 @@ class OnnxFile(Scorer):
             self.features = len(self.names)
         elif isinstance(width := self._inputs[0].shape[-1], int):
             self.features = width
-        self._output = _output(session.get_outputs(), output, file)
-        self._maps = self._output.type.startswith(MAPS)
-        last = self._output.shape[-1] if self._output.shape else None
-        if not self._maps and isinstance(last, int) and last > 1:
-            self.classes = tuple(map(str, range(last)))
+        self._output = score_output(session, output, by="--scorer-output")
+        shape = next(one.shape for one in session.get_outputs() if one.name == self._output)
+        if shape and isinstance(shape[-1], int) and shape[-1] > 1:
+            self.classes = tuple(map(str, range(shape[-1])))
 
     @classmethod
     def open(cls, settings: ScorerSettings, seconds: float) -> Self:
@@ -66,36 +56,11 @@ class OnnxFile(Scorer):
         return cls(session, version, settings.output, Path(settings.given).name)
 
     def outputs(self, rows: Rows) -> NDArray[Any]:
-        """Run it."""
-        found = self._session.run([self._output.name], self._fed(rows))[0]
-        if not self._maps:
-            return np.asarray(found)
-        keys = sorted(found[0]) if self.classes is None else list(found[0])
-        self.classes = self.classes or tuple(map(str, keys))
-        by_text = [{str(key): value for key, value in row.items()} for row in found]
-        return np.array([[row[name] for name in self.classes] for row in by_text])
-
-    def _fed(self, rows: Rows) -> dict[str, NDArray[Any]]:
-        if len(self._inputs) == 1:
-            only = self._inputs[0]
-            values = rows.values if only.type == "tensor(string)" else rows.numbers
-            return {only.name: np.ascontiguousarray(values.astype(DTYPES[only.type]))}
-        fed = {}
-        for place, one in enumerate(self._inputs):
-            column = rows.values[:, place].astype(DTYPES[one.type])
-            fed[one.name] = column if len(one.shape or ()) == 1 else column[:, None]
-        return fed
-
-
-def _output(outputs: list[Any], wanted: str | None, file: str) -> Any:
-    """The one that is named; else the only one of numbers with a column for each class."""
-    names = ", ".join(one.name for one in outputs)
-    if wanted is not None:
-        found = [one for one in outputs if one.name == wanted]
-        if not found:
-            raise SettingError(f"{file} has no output {wanted!r}; it has {names}")
-        return found[0]
-    floats = [one for one in outputs if one.type in ("tensor(float)", "tensor(double)") or one.type.startswith(MAPS)]
-    if len(floats) != 1:
-        raise SettingError(f"which output of {file} are the scores? Give --scorer-output, one of {names}")
-    return floats[0]
+        """Run it. Where it names classes, in a ZipMap, they are the model's."""
+        values = rows.values
+        if len(self._inputs) == 1 and self._inputs[0].type != "tensor(string)":
+            values = rows.numbers  # says what is wrong with texts
+        (found,) = self._session.run([self._output], feeds(self._inputs, list(values.T)))
+        if is_zipped(found):
+            self.classes = self.classes or tuple(map(str, found[0]))
+        return rows_of(found)

@@ -13,8 +13,9 @@ from privee.extras import needed
 from privee.gateway.scorers.base import Scorer, read_model, register, softmax
 from privee.gateway.scorers.rows import Rows
 from privee.gateway.scorers.settings import ScorerSettings
+from privee.scorers.boosters import no_classes, xgboost_learns
 
-BINARY, MANY = ("binary:logistic", "binary:logitraw"), ("multi:softprob", "multi:softmax")
+BINARY, MANY = ("binary:logistic", "binary:logitraw", "reg:logistic"), ("multi:softprob", "multi:softmax")
 
 
 @register
@@ -28,14 +29,14 @@ class XgboostFile(Scorer):
 
     def __init__(self, booster: Any, version: str, library: Any) -> None:
         self._booster, self.version, self._library = booster, version, library
-        learner = json.loads(booster.save_config())["learner"]
-        objective, count = learner["learner_train_param"]["objective"], int(learner["learner_model_param"]["num_class"])
+        objective, count = xgboost_learns(booster)
         if objective not in (*BINARY, *MANY):
-            raise SettingError(f"an XGBoost model of {objective} gives no scores of classes")
+            raise no_classes("an XGBoost", objective, (*BINARY, *MANY))
         self._binary = objective in BINARY
         self.classes = tuple(map(str, range(2 if self._binary else count)))
         self.names = None if booster.feature_names is None else tuple(booster.feature_names)
         self.features = booster.num_features()
+        self._trees = _best(booster)
 
     @classmethod
     def open(cls, settings: ScorerSettings, seconds: float) -> Self:
@@ -55,8 +56,15 @@ class XgboostFile(Scorer):
         given = self._library.DMatrix(
             rows.numbers, feature_names=None if self.names is None else list(self.names), nthread=1
         )
-        margins = self._booster.predict(given, output_margin=True).astype(np.float64)
+        found = self._booster.predict(given, output_margin=True, iteration_range=self._trees)
+        margins = found.astype(np.float64)
         return softmax(np.column_stack([np.zeros(len(margins)), margins]) if self._binary else margins)
+
+
+def _best(booster: Any) -> tuple[int, int]:
+    """The rounds that count: up to the best where an `XGBClassifier` stopped early, as it predicts itself; else all."""
+    best = booster.attr("best_iteration") if booster.attr("scikit_learn") else None
+    return (0, 0) if best is None else (0, int(best) + 1)
 
 
 def _check(content: bytes) -> None:
