@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from privee.attacks.merged_steps import merged_steps
 from privee.vfl.embedding_defenses.bottoms import DefendedBottom, noise_width
 
 Shape = tuple[int, ...]
@@ -23,6 +24,8 @@ class JointLogits:
         self._precision = next((p.dtype for bottom in bottoms for p in bottom.parameters()), torch.float32)
         self._noise = [noise_width(bottom) for bottom in bottoms[1:]]
         self._last_own: tuple[Tensor, int, Tensor] | None = None
+        merged = merged_steps(bottoms, top)
+        self._short = None if merged is None else JointLogits(*merged, shapes)
 
     @property
     def noise_width(self) -> int:
@@ -32,12 +35,16 @@ class JointLogits:
     def __call__(
         self, own: Tensor, unknown: Tensor, codes: Tensor | None = None, noise: Tensor | None = None
     ) -> Tensor:
+        if self._short is not None and noise is None:
+            return self._short(own, unknown)
         descends = torch.is_grad_enabled() and unknown.requires_grad and not own.requires_grad
         parts = self._unknown_parts(unknown, codes) if noise is None else self._noisy_parts(unknown, noise)
         return self._joined(self._of_own(own) if descends else self._embedded(own), parts)
 
     def repeated(self, owns: Sequence[Tensor], unknown: Tensor, times: int) -> list[Tensor]:
         """Each own row with as many unknown ones that follow each other; for several own rows in turn."""
+        if self._short is not None:
+            return self._short.repeated(owns, unknown, times)
         parts = self._unknown_parts(unknown)
         return [self._joined(self._embedded(own).repeat_interleave(times, dim=0), parts) for own in owns]
 

@@ -42,7 +42,7 @@ def equal_logits(model: WhiteBox, unknown: Tensor, start: Tensor, wanted: Tensor
 def by_descent(logits: LogitsOf, start: Tensor) -> Tensor:
     """For a differentiable model: from a start, the own columns in [0, 1] with the least `unevenness`."""
     own = start.clone().requires_grad_()
-    optimizer = torch.optim.Adam([own], lr=RATE)
+    optimizer = torch.optim.Adam([own], lr=RATE, fused=True)
     best, least = start.clone(), torch.full((len(start),), torch.inf, dtype=start.dtype)
     for step in range(STEPS):
         optimizer.param_groups[0]["lr"] = RATE * (1 - step / STEPS) + LOWEST_RATE

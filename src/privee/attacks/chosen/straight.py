@@ -120,7 +120,7 @@ class Additive:
         known = _mirrored(torch.randn(shape, generator=draws, dtype=wanted.dtype), 0.0)
         y = (known if self._reached is None else self._reached).clone().requires_grad_()
         loss = self._explaining(wanted, known)
-        optimizer = torch.optim.Adam([y], lr=RATE)
+        optimizer = torch.optim.Adam([y], lr=RATE, fused=True)
         for step in range(STEPS):
             done = step / (STEPS - 1)
             optimizer.param_groups[0]["lr"] = RATE * (1 - done) + RATE / 50
