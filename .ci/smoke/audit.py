@@ -10,7 +10,7 @@ def run(*words: str) -> str:
 
 
 run("train", "digits", "--model", "logistic", "--epochs", "1", "--out", "run")
-attacked = ("-d", "none", "-a", "equation-solving", "--records", "40", "--seeds", "1")
+attacked = ("-d", "none", "-a", "equation-solving", "-a", "boosted-trees", "--records", "40", "--seeds", "1")
 run("audit", "run", *attacked, "--questions", "1", "--jobs", "1", "--out", "found")
 assert "<html" in Path("found/report.html").read_text(encoding="utf-8")
 run("paper", "list")  # its table of printed results is a file of the package

@@ -14,6 +14,7 @@ from privee.attacks.logistic_regression import learn_linearly
 from privee.audit.task import simulated
 from privee.data.columns import SourceColumn
 from privee.defenses import defense
+from privee.errors import PriveeError
 from tests._support.telling_table import telling_subject
 
 ATTACKS = ["boosted-trees", "logistic-regression"]
@@ -115,3 +116,12 @@ def test_wide_tables_and_many_columns_are_learned_in_the_time_of_few(monkeypatch
     assert told.shape == (100, 40)
     assert len(calls) == MOST_COLUMNS
     assert calls[0][1] < 60
+
+
+def test_a_library_that_does_not_load_is_named_with_what_it_needs(monkeypatch):
+    def broken(module):
+        raise OSError("libgomp.so.1: cannot open shared object file")
+
+    monkeypatch.setattr("privee.extras.import_module", broken)
+    with pytest.raises(PriveeError, match=r"^LightGBM does not load: it needs OpenMP .*libgomp1.*$"):
+        learn_by_trees(np.zeros((30, 1)), np.arange(30.0)[:, None], np.zeros((1, 1)), 0)

@@ -9,6 +9,7 @@ import numpy as np
 
 from privee.attacks.column_learning import Array, ColumnAttack, Learner
 from privee.attacks.registry import register
+from privee.errors import PriveeError
 from privee.extras import needed
 
 FEWEST = 5
@@ -82,9 +83,17 @@ class _Classifier:
         return told if told.ndim == 2 else np.column_stack([1 - told, told])
 
 
+def _lightgbm() -> Any:
+    """PyTorch is loaded before it, and brings the OpenMP library that LightGBM leaves to the machine."""
+    try:
+        return needed("lightgbm", "lightgbm", extra="audit", what="boosted-trees")
+    except OSError:
+        raise PriveeError("LightGBM does not load: it needs OpenMP (libgomp1 on Debian, libomp on macOS)") from None
+
+
 def _grown(inputs: Array, outputs: np.ndarray, settings: dict[str, Any]) -> Any:
-    """A booster. PyTorch is loaded before it, and brings the OpenMP library that LightGBM leaves to the machine."""
-    lightgbm = needed("lightgbm", "lightgbm", extra="audit", what="boosted-trees")
+    """A booster; where there are examples enough, it stops when those kept aside say so."""
+    lightgbm = _lightgbm()
     least = int(np.clip(len(inputs) // 50, 2, 20))
     settings = {**GROWING, "min_data_in_leaf": least, **settings}
     if len(inputs) < ENOUGH:
