@@ -124,7 +124,7 @@ def test_a_descent_works_its_own_part_out_once_and_sees_when_columns_change():
     shapes = {name: x.shape[1:] for name, x in columns.items()}
     model = white_box_of(JointModel(columns, np.zeros(6, dtype=int), *make_models("mlp", shapes, 3, 0)))
     calls = []
-    model._logits._bottoms[0].register_forward_hook(lambda *_: calls.append(1))
+    model._logits._short._bottoms[0].register_forward_hook(lambda *_: calls.append(1))
     own = torch.from_numpy(columns["active"]).double().clone()
     unknown = torch.from_numpy(columns["shop"]).double().requires_grad_()
     for part in (slice(None), slice(None), slice(0, 3), slice(3, 6)):

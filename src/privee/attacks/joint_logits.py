@@ -35,7 +35,7 @@ class JointLogits:
     def __call__(
         self, own: Tensor, unknown: Tensor, codes: Tensor | None = None, noise: Tensor | None = None
     ) -> Tensor:
-        if self._short is not None and noise is None:
+        if self._short is not None and codes is None and noise is None:
             return self._short(own, unknown)
         descends = torch.is_grad_enabled() and unknown.requires_grad and not own.requires_grad
         parts = self._unknown_parts(unknown, codes) if noise is None else self._noisy_parts(unknown, noise)
