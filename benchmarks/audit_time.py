@@ -1,11 +1,12 @@
 """What an audit of digits takes, attack by attack, and what its attacks leave: before and after a change.
 
-    python benchmarks/audit_time.py --as after           # this tree; stored under that word
-    PYTHONPATH=OTHER/src python benchmarks/audit_time.py --as before
+    python benchmarks/audit_time.py --before OTHER/src   # that tree and this one, side by side
+    python benchmarks/audit_time.py --before OTHER/src --one-in 4
     python benchmarks/audit_time.py --show
 
-All tasks of the default audit of a model (digits, halves of the columns, mlp) one after the other in one process, in
-processor seconds: what `privee audit` spreads over the cores. Stored in benchmarks/results/audit_time.json.
+All tasks of the default audit of a model (digits, halves of the columns, mlp), or one in so many of them, one after the
+other in one process, in processor seconds: what `privee audit` spreads over the cores. Both trees run at the same time,
+since a busy neighbour makes processor seconds longer too. Stored in benchmarks/results/audit_time.json.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ from __future__ import annotations
 import argparse
 import collections
 import json
+import os
+import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks._shared.federation_jobs import digits_job
 from privee.audit.grid import Grid, studies_of, tasks_of
 from privee.audit.sources import subject_from_run
-from privee.audit.task import run_task
+from privee.audit.task import Task, run_task
 from privee.data.datasets import load_dataset
 from privee.data.partition import Partition
 from privee.vfl.experiment import train_run
@@ -35,7 +39,7 @@ from privee.vfl.training import TrainingSettings
 RESULTS = Path(__file__).parent / "results" / "audit_time.json"
 
 
-def measured() -> dict[str, Any]:
+def measured(one_in: int) -> dict[str, Any]:
     """Processor seconds by attack, and of every task what is left of the best guess's error."""
     torch.set_num_threads(1)
     seconds: dict[str, float] = collections.Counter()
@@ -50,7 +54,7 @@ def measured() -> dict[str, Any]:
     start = time.process_time()
     studies = list(studies_of([subject], grid))
     seconds["guesses"] = time.process_time() - start
-    tasks = {task.key: task for study in studies for task in tasks_of(study, grid, shown=True)}
+    tasks = {task.key: task for study in studies for task in tasks_of(study, grid, shown=True) if _taken(task, one_in)}
     for done, task in enumerate(tasks.values(), 1):
         start = time.process_time()
         finding = run_task(task)
@@ -58,7 +62,23 @@ def measured() -> dict[str, Any]:
         left["|".join([task.defense, task.attack, finding.attacker, str(task.seed)])] = finding.guess_normalised
         print(f"\r{done} of {len(tasks)}", end="", file=sys.stderr)
     print(file=sys.stderr)
-    return {"seconds": {name: round(value, 2) for name, value in seconds.items()}, "left": left}
+    return {"one_in": one_in, "seconds": {name: round(value, 2) for name, value in seconds.items()}, "left": left}
+
+
+def _taken(task: Task, one_in: int) -> bool:
+    """The same tasks of every tree."""
+    return zlib.crc32("|".join([task.defense, task.attack, str(task.seed)]).encode()) % one_in == 0
+
+
+def both(before: Path, one_in: int) -> dict[str, Any]:
+    """Both trees at the same time, each in a process of its own."""
+    trees = {"before": before, "after": Path(__file__).parents[1] / "src"}
+    words = [sys.executable, __file__, "--print", "--one-in", str(one_in)]
+    running = {}
+    for name, tree in trees.items():
+        env = os.environ | {"PYTHONPATH": str(tree)}
+        running[name] = subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True)  # noqa: S603
+    return {name: json.loads(process.communicate()[0]) for name, process in running.items()}
 
 
 def show(stored: dict[str, Any]) -> None:
@@ -76,14 +96,19 @@ def show(stored: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--as", dest="name", choices=("before", "after"), default="after")
+    parser.add_argument("--before", type=Path, metavar="OTHER/src", help="the tree to compare with")
+    parser.add_argument("--one-in", type=int, default=1, help="so many tasks stand for all: one of them is run")
+    parser.add_argument("--print", action="store_true", help="measure the tree on the path, and print JSON alone")
     parser.add_argument("--show", action="store_true", help="print what is stored and measure nothing")
     given = parser.parse_args()
-    stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    if given.print:
+        print(json.dumps(measured(given.one_in)))
+        return
     if not given.show:
-        stored[given.name] = measured()
-        RESULTS.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
-    show(stored)
+        if given.before is None:
+            parser.error("give the tree to compare with: --before OTHER/src")
+        RESULTS.write_text(json.dumps(both(given.before, given.one_in), indent=1) + "\n", encoding="utf-8")
+    show(json.loads(RESULTS.read_text()))
 
 
 if __name__ == "__main__":

@@ -185,8 +185,9 @@ def audits() -> list[str]:
     ]
     both = [sum(found[when]["seconds"].values()) for when in ("before", "after")]
     rows.append(["all", *map(figure, both)])
-    line = "python benchmarks/audit_time.py --as after"
-    lines = ["## Audits", *command(line, "audit_time", "`--as before` with the version before on the path")]
+    part = "" if (one_in := found["after"].get("one_in", 1)) == 1 else f" --one-in {one_in}"
+    line = f"python benchmarks/audit_time.py --before OTHER/src{part}"
+    lines = ["## Audits", *command(line, "audit_time", "with the version before in OTHER, both at the same time")]
     told = f"The default audit of digits, CPU seconds: {both[1] / both[0]:.2f} of what it took."
     return [*lines, "", told, *table(("part", "before", "after"), rows)]
 

@@ -111,9 +111,12 @@ def test_a_row_that_is_not_finished_is_marked_and_what_is_missing_is_named():
     rows = [
         dataclasses.replace(row(name), missing=parts) for name, parts in (("none", ("ten",)), ("a", ("ten", "sent")))
     ]
-    text = page(board(*rows), lines_of(board(row("none"))), "p")
+    made = board(*rows)
+    made = dataclasses.replace(made, about={**made.about, "not_begun": ["memguard"]})
+    text = page(made, lines_of(board(row("none"))), "p")
     assert "| `none` * |" in text
-    assert "not measured yet (part, model and its rows): ten of digits mlp (2); sent of digits mlp (1). " in text
+    told = "ten of digits mlp (2); sent of digits mlp (1); all of `memguard`"
+    assert f"not measured yet (part, model and its rows): {told}. " in text
 
 
 def test_every_line_is_a_point_with_its_number_and_its_name():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -54,9 +54,17 @@ def make_board(plan: Plan, folder: Path, done: Done, command: str) -> Board:
         "size": dataclasses.asdict(plan.size),
         "attacks": tried,
         "left_out": list(plan.left_out),
+        "not_begun": _not_begun(plan, rows),
         "done": dataclasses.asdict(done),
     }
     return Board(about=about, rows=rows)
+
+
+def _not_begun(plan: Plan, rows: Sequence[Row]) -> list[str]:
+    """What the plan has and nothing is measured of yet, on any model."""
+    planned = (case.protection or plan.label_of(case, spec) for case in plan.cases for spec in plan.defenses_of(case))
+    begun = {row.what for row in rows}
+    return [what for what in dict.fromkeys(planned) if what not in begun]
 
 
 def save_board(board: Board, path: Path) -> Path:

@@ -85,11 +85,24 @@ def page(board: Board, lines: Sequence[Line], stem: str) -> str:
 
 
 def _summary(lines: Sequence[Line]) -> str:
-    head = ("", "once", "ten times", "5 chosen", "column", "moved", "ranking", "top", "accuracy lost", "AUC lost")
+    head = (
+        "",
+        "models",
+        "once",
+        "ten times",
+        "5 chosen",
+        "column",
+        "moved",
+        "ranking",
+        "top",
+        "accuracy lost",
+        "AUC lost",
+    )
     more = ("calibration", "µs", "distances", "inner products", "correlations", "epsilon", "order proven")
     body = [
         [
             f"`{line.what}`{'' if line.complete else ' *'}",
+            str(line.models),
             *(_both(one, _share) for one in (line.once, line.ten, line.chosen, line.column)),
             _both(line.l1_moved, _moved),
             *(_both(one, _percent) for one in (line.ranking_kept, line.top_kept)),
@@ -179,8 +192,9 @@ def _waiting(board: Board) -> str:
             of = found.setdefault(part, {})
             model = f"{row.dataset} {row.model}"
             of[model] = of.get(model, 0) + 1
+    whole = (f"all of `{what}`" for what in board.about.get("not_begun", ()))
     told = (f"{part} of {', '.join(f'{m} ({n})' for m, n in of.items())}" for part, of in found.items())
-    return "".join(f"; {one}" for one in told).replace("; ", " (part, model and its rows): ", 1)
+    return "".join(f"; {one}" for one in (*told, *whole)).replace("; ", " (part, model and its rows): ", 1)
 
 
 def _made(board: Board) -> str:
