@@ -68,11 +68,18 @@ def test_every_column_of_every_row_is_there(measured):
     _, _, done, board = measured
     assert (done.measured, done.planned, done.others, done.stopped) == (13, 13, 0, False)
     assert [row.what for row in board.rows] == ["none", "ordered-dp:epsilon=4", "seal:codes=4"]
+    assert board.about["not_begun"] == []
     for row in board.rows:
         assert row.missing == ()
         assert None not in (row.once, row.ten, row.chosen, row.least)
         assert {"l1_moved", "ranking_kept", "top_kept", "accuracy", "auc", "calibration_error"} <= set(row.worth)
         assert set(row.worth["structure"]) == {"distances", "distance_order", "inner_products", "correlations"}
+
+
+def test_what_is_not_begun_is_named(measured):
+    folder, wanted, done, _ = measured
+    more = dataclasses.replace(wanted, defenses=(*wanted.defenses, "label-only"))
+    assert make_board(more, folder, done, "test").about["not_begun"] == ["label-only"]
 
 
 def test_what_the_rows_say_is_so(measured):
