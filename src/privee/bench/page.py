@@ -116,7 +116,8 @@ def _summary(lines: Sequence[Line]) -> str:
         for line in lines
     ]
     table = markdown((*head, *more), body, 1, fold=False)
-    star = "\n\n\\* not all of its cells are measured yet." if any(not line.complete for line in lines) else ""
+    star = "\n\n\\* not all of its cells are measured yet; one of fewer models than another does not compare with it."
+    star = star if any(not line.complete for line in lines) else ""
     return table + star
 
 
