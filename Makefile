@@ -12,7 +12,7 @@ CORE_TESTS := tests/scores tests/theory tests/defenses \
 QUICK := --hypothesis-profile=check -k "not 100000 and not spawn"
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo gateway check test test-all rest lint types layers core unit slow notebooks pythons packages docs bench clean
+.PHONY: demo gateway check test test-all lint types layers core unit slow notebooks pythons packages docs bench clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/privee demo
@@ -25,13 +25,8 @@ check: lint types layers core
 
 test: lint types layers unit
 
-# What takes minutes and repeats on running services what `make test` proves in smaller steps. Two at a time, each
-# with its output in one piece: services and installers wait for much else than a processor.
-test-all: test
-	$(MAKE) --no-print-directory -j2 --output-sync=target slow rest
-
-rest:
-	for part in packages pythons docs notebooks; do $(MAKE) --no-print-directory $$part || exit 1; done
+# What takes minutes and repeats on running services what `make test` proves in smaller steps.
+test-all: test slow notebooks pythons packages docs
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

@@ -2,7 +2,8 @@
 
 `golden_releases.json` was written with the code before releases were made faster. Elementary functions differ in their
 last bits between processors: specs that use them list the digests of each kind of x86 (AVX-512, AVX2 and SSE), and are
-left out elsewhere. If a digest changes on purpose, that is another version of the draws: CHANGELOG.md says so.
+left out elsewhere. So do sums of products, by the kernel that OpenBLAS takes (record-order). If a digest changes on
+purpose, that is another version of the draws: CHANGELOG.md says so.
 """
 
 import json
