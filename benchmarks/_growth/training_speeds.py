@@ -188,7 +188,8 @@ def audits() -> list[str]:
     part = "" if (one_in := found["after"].get("one_in", 1)) == 1 else f" --one-in {one_in}"
     line = f"python benchmarks/audit_time.py --before OTHER/src{part}"
     lines = ["## Audits", *command(line, "audit_time", "with the version before in OTHER, both at the same time")]
-    told = f"The default audit of digits, CPU seconds: {both[1] / both[0]:.2f} of what it took."
+    some = "" if one_in == 1 else f" (one task in {one_in})"
+    told = f"The default audit of digits{some}, CPU seconds: {both[1] / both[0]:.2f} of what it took."
     return [*lines, "", told, *table(("part", "before", "after"), rows)]
 
 

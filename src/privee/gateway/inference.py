@@ -30,8 +30,8 @@ from privee.traces import traced
 
 Write = Callable[[Floats], bytes]
 MOST_SPENT = 10_000
-INLINE = 1 << 14
-"""Scores that are released on the event loop itself, in less than a millisecond; more of them go to a thread."""
+INLINE = 1 << 12
+"""Scores that are released on the event loop itself; more of them go to a thread, so that others are served."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
