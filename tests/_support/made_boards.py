@@ -1,8 +1,9 @@
 """Leaderboards made by hand."""
 
 from privee.bench.board import Board
-from privee.bench.rows import Left, Row
+from privee.bench.rows import Row
 from privee.bench.summary import epsilon_of
+from privee.bench.tried import Left
 
 ABOUT = {
     "command": "privee bench --quick",

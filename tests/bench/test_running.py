@@ -17,6 +17,7 @@ from privee.bench import cases as bench_cases
 from privee.bench.cells import CellFolder, cells_of
 from privee.bench.guesses import RememberedGuesses
 from privee.bench.running import TimeIsUpError
+from privee.bench.waves import waves_of
 from privee.errors import PriveeError, SettingError
 from privee.vfl.training import TrainingSettings
 from tests._support.own_models import columns, numpy_model
@@ -205,6 +206,85 @@ def test_a_defense_that_cannot_be_used_is_told_and_not_attacked(tmp_path):
     assert "2 rank positions" in board.rows[1].reason
     save_board(board, tmp_path / "leaderboard.json")
     assert load_board(tmp_path).rows == board.rows
+
+
+def test_a_board_from_elsewhere_is_not_measured_again(measured, tmp_path, monkeypatch):
+    """Its file is enough: another machine with an empty folder has the same rows, and goes on where it stopped."""
+    _, wanted, _, board = measured
+    elsewhere = load_board(save_board(board, tmp_path / "known.json"))
+    assert elsewhere.rows == board.rows
+    more = dataclasses.replace(wanted, defenses=(*wanted.defenses, "label-only"))
+    bench = Bench(plan=more, folder=tmp_path / "new", jobs=1, known=elsewhere.rows)
+    done = bench.run()
+    assert done.measured == done.planned == 17
+    found = make_board(more, tmp_path / "new", done, "test", elsewhere)
+    assert [row for row in found.rows if row.what != "label-only"] == list(board.rows)
+    assert len(list((tmp_path / "new" / "cells").iterdir())) == 4
+    monkeypatch.setattr("privee.bench.running.subject_of", lambda *_: pytest.fail("loaded again"))
+    assert Bench(plan=wanted, folder=tmp_path / "empty", jobs=1, known=elsewhere.rows).run().measured == 13
+
+
+def test_rows_measured_otherwise_stand_until_they_are_measured_again(measured, tmp_path):
+    _, wanted, done, board = measured
+    before = [dataclasses.replace(row, parts={}) for row in board.rows]  # as files of before have them
+    known = dataclasses.replace(board, rows=tuple(before))
+    kept = make_board(wanted, tmp_path, done, "test", known).rows
+    assert [row.older for row in kept] == [True, True, True]
+    assert [row.once for row in kept] == [row.once for row in board.rows]
+    alone = dataclasses.replace(wanted, defenses=("none",), protections=())
+    done = Bench(plan=alone, folder=tmp_path, jobs=1, known=before).run()
+    assert done.measured == 4
+    again = make_board(wanted, tmp_path, done, "test", known).rows
+    assert [row.older for row in again] == [False, True, True]
+    assert (again[0].parts, again[0].once) == (board.rows[0].parts, board.rows[0].once)
+
+
+def test_an_unusable_defense_of_a_board_from_elsewhere_is_not_attacked(tmp_path):
+    wanted = plan(size=dataclasses.replace(SIZE, parts=("once",)), defenses=("none", "privee-u+:schedule=[0.1,0.2]"))
+    done, board = measure(tmp_path / "here", wanted)
+    again = Bench(plan=wanted, folder=tmp_path / "there", jobs=1, known=board.rows).run()
+    assert (again.measured, again.planned) == (done.measured, done.planned) == (3, 3)
+    assert make_board(wanted, tmp_path / "there", again, "test", board).rows == board.rows
+
+
+def test_a_model_that_cannot_be_trained_has_its_reason_and_the_others_go_on(tmp_path, monkeypatch):
+    usual = bench_cases.train_protected
+
+    def train(protection, *rest):
+        if protection == "seal:codes=8":
+            raise PriveeError("the training came apart")
+        usual(protection, *rest)
+
+    monkeypatch.setattr(bench_cases, "train_protected", train)
+    wanted = plan(
+        size=dataclasses.replace(SIZE, parts=("once",)),
+        defenses=("none",),
+        protections=("seal:codes=8", "seal:codes=4"),
+    )
+    done, board = measure(tmp_path, wanted)
+    assert (done.measured, done.planned) == (5, 5)
+    assert [(row.what, row.reason, row.once is None) for row in board.rows] == [
+        ("none", "", False),
+        ("seal:codes=8", "the training came apart", True),
+        ("seal:codes=4", "", False),
+    ]
+
+
+def test_the_protections_of_a_model_are_measured_side_by_side(tmp_path):
+    """One row each: by themselves they would keep one core busy. Later parts come after all models, by themselves."""
+    size = dataclasses.replace(SIZE, parts=("once", "chosen", "once-others"))
+    wanted = plan(size=size, protections=("seal:codes=4", "seal:codes=8"), attacks=(*ATTACKS, "grna-paper"))
+    planned = [(batch, cells_of(wanted, batch)) for batch in wanted.batches]
+    waves = [[(batch.case.protection, batch.what) for batch, _ in wave] for wave in waves_of(planned)]
+    seals = ("seal:codes=4", "seal:codes=8")
+    assert waves == [
+        [("", "worth")],
+        [("", "once")],
+        [("", "chosen")],
+        [(seal, what) for seal in seals for what in ("worth", "once", "chosen")],
+        [("", "once-others")],
+        [(seal, "once-others") for seal in seals],
+    ]
 
 
 def test_a_damaged_cell_is_named(measured, tmp_path):

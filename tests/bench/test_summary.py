@@ -4,12 +4,14 @@ import dataclasses
 
 import pytest
 
+from privee.bench.attacks_section import attacks_section
 from privee.bench.board import load_board, save_board
 from privee.bench.equal_epsilon import section
 from privee.bench.page import page, write_page
 from privee.bench.picture import LOOKS, NOTHING, ORDERED, PROVEN, SEALED, draw, look_of
-from privee.bench.rows import Row
+from privee.bench.rows import Measured, Row
 from privee.bench.summary import epsilon_of, lines_of
+from privee.bench.tried import Tried
 from privee.errors import PriveeError
 from tests._support.made_boards import board, row
 
@@ -150,3 +152,55 @@ def test_a_board_that_is_not_there_is_said(tmp_path):
         load_board(tmp_path)
     save_board(board(row("none")), tmp_path / "leaderboard.json")
     assert load_board(tmp_path).rows[0].defense == "none"
+
+
+def tried(attack, left, told=(), **more):
+    given = {"attacker": "adaptive", "queries": 1, "questions": 0, "records": 60, "columns": 2} | more
+    return Tried(attack=attack, left=left, told=told, **given)
+
+
+def test_the_page_says_of_how_many_rows_an_attack_is_the_best_and_what_it_leaves_by_itself():
+    weak, strong = tried("grna-paper", 30.0), tried("prior-informed", 0.4, (("a", 0.2, 1e-9),))
+    column = tried("boosted-trees", 0.9, (("b", 0.1, 1e-9),))
+    chosen = tried("chosen-columns:questions=5", 0.3, questions=5)
+    parts = {
+        "once": Measured(cells=("k",), tried=(weak, strong, column)),
+        "chosen": Measured(cells=("l",), tried=(chosen,)),
+    }
+    text = attacks_section(board(row("none", parts=parts), row("rounding", parts=parts), row("ope")))
+    table = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")][
+        1:
+    ]
+    assert table == [
+        ["once", "`prior-informed`", "2", "0.40", "0.40", "2", "0"],
+        ["once", "`boosted-trees`", "2", "0.90", "0.90", "0", "2"],
+        ["once", "`grna-paper`", "2", "30.00", "30.00", "0", "0"],
+        ["5 chosen", "`chosen-columns:questions=5`", "2", "0.30", "0.30", "2", "0"],
+    ]
+    assert attacks_section(board(row("none"))) == ""
+
+
+def test_what_an_earlier_version_measured_is_marked():
+    text = page(
+        board(row("none"), row("rounding", older=True)), lines_of(board(row("none"), row("rounding", older=True))), "x"
+    )
+    assert "| `rounding` † |" in text
+    assert "| `none` |" in text
+    assert "† in part measured by an earlier version" in text
+    assert "†" not in page(board(row("none")), lines_of(board(row("none"))), "x").replace("marked †", "")
+
+
+def test_what_was_measured_on_fewer_models_is_hollow_and_says_on_how_many():
+    rows = [row(name, dataset=dataset) for name in ("none", "rounding") for dataset in ("a", "b")]
+    words = lambda figure: [text.get_text() for text in figure.texts]  # noqa: E731
+    assert not any("hollow" in one for one in words(draw(lines_of(board(*rows)))))
+    figure = draw(lines_of(board(*rows, row("ope", dataset="a", moved=1.0))))
+    assert "hollow: on fewer than 2 models" in words(figure)
+    assert any(one.endswith("(1)") for one in words(figure))
+    faces = {
+        float(mark.get_xdata()[0]): mark.get_markerfacecolor()
+        for mark in figure.axes[0].lines
+        if mark.get_marker() != "None"
+    }
+    assert faces[1.0] == "white"
+    assert faces[0.1] != "white"

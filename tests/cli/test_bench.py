@@ -11,6 +11,7 @@ from tests._support.made_boards import board, row
 @pytest.fixture
 def kept(tmp_path):
     save_board(board(row("none"), row("ordered-dp:epsilon=4", moved=0.3)), tmp_path / "kept" / "leaderboard.json")
+    (tmp_path / "kept" / "broken.json").write_text('{"about": {}, "rows": [{"dataset": "digits"}]}')
     return tmp_path / "kept"
 
 
@@ -34,6 +35,8 @@ def test_one_command_writes_page_picture_and_figures(good, kept, tmp_path):
         ("bench --protections seal:codes=1", "codes of a seal"),
         ("bench --minutes 0", "minutes must be a number above 0"),
         ("bench --jobs 0", "jobs"),
+        ("bench --from nowhere.json", "there is no nowhere.json"),
+        ("bench --from kept/broken.json", "is no leaderboard that can be read"),
         ("bench nope", "No such command"),
     ],
 )
@@ -42,3 +45,14 @@ def test_bad_input_gets_one_line(privee, kept, line, said):
     assert (code, out) == (2, "")
     assert said in err
     assert err.count("\n") == 1
+
+
+def test_a_board_from_elsewhere_goes_on_with_what_is_new(good, tmp_path):
+    line = "bench --datasets breast-cancer --models logistic -a equation-solving --protections none --jobs 1 --json"
+    first = json.loads(good(*line.split(), "-d", "none", "-o", "first"))
+    again = good(*line.split(), *["-d", "none", "-d", "label-only", "-o", "second", "--from", "first/leaderboard.json"])
+    rows = json.loads(again)["rows"]
+    assert rows[0] == first["rows"][0]
+    assert rows[1]["defense"] == "label-only"
+    assert rows[1]["once"] is not None
+    assert len(list((tmp_path / "second" / "cells").iterdir())) == 3  # what it keeps, once and ten times: its own

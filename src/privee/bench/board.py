@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import platform
 from collections.abc import Mapping, Sequence
@@ -10,12 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from privee.atomic import read_json, write_json
+from privee.atomic import read_json, whole_file
 from privee.bench.cells import CellFolder
 from privee.bench.parts import PARTS
 from privee.bench.plan import Plan
-from privee.bench.rows import Left, Row, rows_of
+from privee.bench.rows import Measured, Row, rows_of
 from privee.bench.running import Done
+from privee.bench.tried import Left, Tried
 from privee.errors import PriveeError
 from privee.version import __version__
 
@@ -40,9 +42,9 @@ class Board:
         return tuple(row for row in self.rows if not row.reason)
 
 
-def make_board(plan: Plan, folder: Path, done: Done, command: str) -> Board:
-    """What the folder holds of a plan."""
-    rows = tuple(rows_of(plan, CellFolder(folder)))
+def make_board(plan: Plan, folder: Path, done: Done, command: str, known: Board | None = None) -> Board:
+    """What the folder holds of a plan, and beside it what is known from elsewhere."""
+    rows = tuple(rows_of(plan, CellFolder(folder), () if known is None else known.rows))
     if not rows:
         raise PriveeError(f"{folder} holds nothing that was measured with these settings")
     tried = {part.name: list(plan.attacks_of(part)) for part in PARTS if plan.attacks_of(part)}
@@ -68,8 +70,12 @@ def _not_begun(plan: Plan, rows: Sequence[Row]) -> list[str]:
 
 
 def save_board(board: Board, path: Path) -> Path:
-    """Write it, whole or not at all."""
-    write_json(path, board.as_dict())
+    """Write it, whole or not at all, a row on a line."""
+    rows = ",\n".join(json.dumps(dataclasses.asdict(row), allow_nan=False) for row in board.rows)
+    about = json.dumps(dict(board.about), indent=1, allow_nan=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path, force=True) as partial:
+        partial.write_text(f'{{"about": {about},\n"rows": [\n{rows}\n]}}\n', encoding="utf-8")
     return path
 
 
@@ -88,4 +94,10 @@ def load_board(path: Path) -> Board:
 
 def _row(record: Mapping[str, Any]) -> Row:
     asked = {name: None if record[name] is None else Left(**record[name]) for name in ASKED}
-    return Row(**{**record, **asked, "missing": tuple(record["missing"])})
+    parts = {what: _part(part) for what, part in record.get("parts", {}).items()}
+    return Row(**{**record, **asked, "missing": tuple(record["missing"]), "parts": parts})
+
+
+def _part(record: Mapping[str, Any]) -> Measured:
+    tried = tuple(Tried(**{**one, "told": tuple(map(tuple, one["told"]))}) for one in record["tried"])
+    return Measured(**{**record, "cells": tuple(record["cells"]), "tried": tried})

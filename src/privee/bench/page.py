@@ -8,12 +8,14 @@ from typing import Any
 
 from privee.atomic import whole_file
 from privee.audit.grid import ASKED_RECORDS
+from privee.bench.attacks_section import attacks_section
 from privee.bench.board import Board, save_board
 from privee.bench.cases import PASSIVE_COLUMNS
 from privee.bench.equal_epsilon import section as equal_epsilon_section
 from privee.bench.picture import SHOWN_DPI, draw
-from privee.bench.rows import Left, Row
+from privee.bench.rows import Row
 from privee.bench.summary import Line, Spread, lines_of
+from privee.bench.tried import Left
 from privee.errors import PriveeError
 from privee.paper.report.markdown_tables import markdown
 
@@ -76,6 +78,7 @@ def page(board: Board, lines: Sequence[Line], stem: str) -> str:
         _summary(lines),
         f"![What is left against how far scores are moved, one point per defense](images/{stem}.png)",
         equal_epsilon_section(board),
+        *filter(None, [attacks_section(board)]),
         "## Every model",
         *(_model(board, dataset, model) for dataset, model in models),
         _not_in_it(board),
@@ -101,7 +104,7 @@ def _summary(lines: Sequence[Line]) -> str:
     more = ("calibration", "µs", "distances", "inner products", "correlations", "epsilon", "order proven")
     body = [
         [
-            f"`{line.what}`{'' if line.complete else ' *'}",
+            f"`{line.what}`{_marks(missing=not line.complete, older=line.older)}",
             str(line.models),
             *(_both(one, _share) for one in (line.once, line.ten, line.chosen, line.column)),
             _both(line.l1_moved, _moved),
@@ -116,9 +119,14 @@ def _summary(lines: Sequence[Line]) -> str:
         for line in lines
     ]
     table = markdown((*head, *more), body, 1, fold=False)
-    star = "\n\n\\* not all of its cells are measured yet; one of fewer models than another does not compare with it."
-    star = star if any(not line.complete for line in lines) else ""
-    return table + star
+    star = "\\* not all of its cells are measured yet; one of fewer models than another does not compare with it."
+    dagger = "† in part measured by an earlier version, or with other settings."
+    said = {star: any(not line.complete for line in lines), dagger: any(line.older for line in lines)}
+    return "\n\n".join([table, *(words for words, holds in said.items() if holds)])
+
+
+def _marks(*, missing: bool, older: bool) -> str:
+    return f"{' *' if missing else ''}{' †' if older else ''}"
 
 
 def _model(board: Board, dataset: str, model: str) -> str:
@@ -141,7 +149,7 @@ def _left_table(rows: Sequence[Row]) -> str:
     ]
     body = [
         [
-            f"`{row.what}`{' *' if row.missing else ''}",
+            f"`{row.what}`{_marks(missing=bool(row.missing), older=row.older)}",
             *(text for left in (row.once, row.ten, row.chosen) for text in _two(left)),
             "" if row.coordinator is None else " / ".join(_two(row.coordinator)),
             _told(row),
@@ -208,7 +216,8 @@ def _made(board: Board) -> str:
         f"seed{'s' * (size['seeds'] > 1)}, {size['records']} records and {size['auxiliary_rows']} rows that the "
         "attacker knows (chosen columns: "
         f"{ASKED_RECORDS} records at most; codes: as an audit has it), what is kept on {size['worth_rows']} records. "
-        f"Attacks, by part: {attacks}."
+        f"Attacks, by part: {attacks}. Elsewhere `{about['command']} --from` the file of figures goes on from here: "
+        "it measures what is missing, new or changed, and nothing else."
     )
 
 

@@ -77,6 +77,11 @@ PARTS = (
 """In the order in which they matter."""
 
 
+def later(part: Part | None) -> bool:
+    """Whether a part is tried after the others of all models."""
+    return part is not None and "-" in part.name
+
+
 def registered_attacks() -> tuple[str, ...]:
     """The specs of every attack that the leaderboard can try: those of an audit, its own, and five chosen questions."""
     known = [spec for cls in known_attacks().values() for spec in (*cls.audited, *cls.benched)]

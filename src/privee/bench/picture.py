@@ -46,7 +46,10 @@ def look_of(line: Line) -> Look:
 
 
 def draw(lines: Sequence[Line]) -> Figure:
-    """The picture; its numbers are those of the key, in the order of the table."""
+    """The picture; its numbers are those of the key, in the order of the table.
+
+    What was measured on fewer models than others is hollow: its median is of other models, and does not compare.
+    """
     figure = Figure(figsize=(WIDTH / 72, HEIGHT / 72), dpi=72)
     numbered = list(enumerate(lines, 1))
     wide = (WIDTH - KEY_WIDTH - 50) / 2
@@ -81,19 +84,25 @@ def _panel(
     axes.axhline(1.0, color=FAINT, linewidth=0.9, zorder=1)
     if named:
         axes.set_ylabel("left of a guess's error (mean over columns, median over models)", fontsize=9.5, color=INK)
+    models = _most_models(numbered)
     for _, line, moved, share in points:
-        look = look_of(line)
+        look, whole = look_of(line), line.models == models
         axes.plot(
             [max(LEAST_MOVED, moved)],
             [share],
             look.marker,
             color=look.colour,
             markersize=MARKER - 1,
-            markeredgecolor="white",
-            markeredgewidth=0.7,
+            markerfacecolor=look.colour if whole else "white",
+            markeredgecolor="white" if whole else look.colour,
+            markeredgewidth=0.7 if whole else 1.2,
             zorder=3,
         )
     _numbers(axes, [(k, max(LEAST_MOVED, moved), share) for k, _, moved, share in points])
+
+
+def _most_models(numbered: Sequence[tuple[int, Line]]) -> int:
+    return max((line.models for _, line in numbered), default=0)
 
 
 def _numbers(axes: Axes, points: Sequence[tuple[int, float, float]]) -> None:
@@ -125,18 +134,24 @@ def _numbers(axes: Axes, points: Sequence[tuple[int, float, float]]) -> None:
 
 def _key(figure: Figure, numbered: Sequence[tuple[int, Line]], start: float) -> None:
     """What the numbers are, and what the shapes are."""
-    rows = len(numbered) + len(LOOKS) + 1
+    models = _most_models(numbered)
+    fewer = f"hollow: on fewer than {models} models" if any(line.models < models for _, line in numbered) else ""
+    rows = len(numbered) + len(LOOKS) + 1 + bool(fewer)
     size = min(KEY_SIZE, (HEIGHT - 24) / (LINE * rows))
     height = HEIGHT - 14.0
     for look in LOOKS:
         _mark(figure, start + 4, height, look)
         _text(figure, start + 14, height, look.words, size, FAINT)
         height -= LINE * size
+    if fewer:
+        _text(figure, start + 14, height, fewer, size, FAINT)
+        height -= LINE * size
     height -= LINE * size
     for k, line in numbered:
         look = look_of(line)
         _text(figure, start, height, str(k), size, look.colour, weight="bold")
-        _text(figure, start + 18, height, label(line.what), size, INK)
+        on = "" if line.models == models else f" ({line.models})"
+        _text(figure, start + 18, height, f"{label(line.what)}{on}", size, INK)
         height -= LINE * size
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from privee.audit.grid import Grid
 from privee.bench.cases import Case, check_datasets
-from privee.bench.parts import PARTS, WORTH, Part, attacks_for, left_out, registered_attacks, sees_embeddings
+from privee.bench.parts import PARTS, WORTH, Part, attacks_for, later, left_out, registered_attacks, sees_embeddings
 from privee.bench.protections import known_protections, proof_of
 from privee.data.datasets import dataset_info
 from privee.defenses import Defense, known_defenses
@@ -129,9 +129,9 @@ class Plan:
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:
-        """Models without a protection first."""
+        """Models without a protection first, then each with all protections."""
         plain = [Case(dataset=dataset, model=model) for dataset in self.datasets for model in self.models]
-        protected = [dataclasses.replace(case, protection=one) for one in self.protections or () for case in plain]
+        protected = [dataclasses.replace(case, protection=one) for case in plain for one in self.protections or ()]
         return (*plain, *protected)
 
     def defenses_of(self, case: Case, part: Part | None = None) -> tuple[str, ...]:
@@ -170,13 +170,12 @@ class Plan:
         Models without protection by the strong attacks, asked once, five times with chosen columns, ten times; then
         protected models; then every other attack, slow ones last; then further seeds of all that.
         """
-        first = [part for part in PARTS if not part.name.partition("-")[2]]
-        later = [part for part in PARTS if part not in first]
+        first = [part for part in PARTS if not later(part)]
         for seed in range(self.size.seeds):
             for case in self.cases:
                 yield Batch(case, None, seed)
                 yield from self._tried(case, first, seed)
-            for part in later:
+            for part in filter(later, PARTS):
                 for case in self.cases:
                     yield from self._tried(case, [part], seed)
 

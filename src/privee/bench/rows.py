@@ -4,41 +4,33 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from privee.attacks import attack as make_attack
-from privee.audit.exposure.judging import Attempt, judge, pooled
-from privee.audit.results import Finding
 from privee.bench.cases import Case
 from privee.bench.cells import Cell, CellFolder, cells_of, findings_in
-from privee.bench.parts import FIVE, SENT, WORTH
+from privee.bench.parts import SENT, WORTH
 from privee.bench.plan import Plan
-from privee.data.columns import columns_of_names
+from privee.bench.tried import Left, Tried, left_of, tried_of
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Left:
-    """Of the best guess's error, the share that the best attack leaves: 1 is nothing told, 0 all.
+class Measured:
+    """One part of a row.
 
     Attributes:
-        mean: over all private columns together.
-        attack: by which; empty if none did better than the guess.
-        worst: in the column that is told best beyond chance (5 % for all columns and attacks); 1 if none is.
-        column, column_attack: which, and by which attack; empty if none.
-        attacks: how many could be tried.
-        records: how many were attacked by the attack with the most.
+        cells: the keys of the cells it is made of; the same cells need not be measured again.
+        tried: what each attack made of it.
+        as_once: the defense gives the same release again, so that asking ten times is asking once.
+        worth: what needs no attack; a row has it as its own, so its parts do not repeat it.
     """
 
-    mean: float
-    attack: str
-    worst: float
-    column: str
-    column_attack: str
-    attacks: int
-    records: int
+    cells: tuple[str, ...]
+    tried: tuple[Tried, ...] = ()
+    as_once: bool = False
+    worth: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -55,6 +47,8 @@ class Row:
         reason: why the defense cannot be used here; empty if it can.
         missing: parts that the plan has and that are not measured yet.
         label: what the defense is called in tables, if not by its spec.
+        parts: what it is made of, by name; empty in files of before.
+        older: measured with other settings, or by another version of the defense or of an attack.
     """
 
     dataset: str
@@ -69,6 +63,18 @@ class Row:
     reason: str = ""
     missing: tuple[str, ...] = ()
     label: str = ""
+    parts: Mapping[str, Measured] = dataclasses.field(default_factory=dict)
+    older: bool = False
+
+    @property
+    def place(self) -> tuple[str, str, str, str]:
+        """Where it belongs: two rows of one place are the same measured twice."""
+        return self.dataset, self.model, self.protection, self.defense
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The keys of all that it is made of."""
+        return tuple(key for part in self.parts.values() for key in part.cells)
 
     @property
     def what(self) -> str:
@@ -82,67 +88,93 @@ class Row:
         return min(found) if len(found) == 3 else None
 
 
-def rows_of(plan: Plan, folder: CellFolder) -> list[Row]:
-    """Every row that anything is measured of, in the order of the plan."""
-    gathered: dict[tuple[Case, str], list[tuple[str, Cell]]] = defaultdict(list)
+def rows_of(plan: Plan, folder: CellFolder, known: Iterable[Row] = ()) -> list[Row]:
+    """Every row that anything is measured of, in the order of the plan.
+
+    Parts that the folder lacks are taken from known rows if those have the same cells. A known row of other cells
+    stands until its place is measured in all three ways of asking.
+    """
+    held = {row.place: row for row in known}
+    gathered: dict[tuple[Case, str], dict[str, list[Cell]]] = defaultdict(lambda: defaultdict(list))
     for batch in plan.batches:
         for cell in cells_of(plan, batch):
-            gathered[batch.case, cell.defense].append((batch.what, cell))
-    kept = {place: [(what, folder.get(cell)) for what, cell in some] for place, some in gathered.items()}
-    rows = [(place, make_row(*place, some)) for place, some in kept.items() if any(values for _, values in some)]
-    return [dataclasses.replace(row, label=plan.label_of(*place)) for place, row in rows]
+            gathered[batch.case, cell.defense][batch.what].append(cell)
+    found = []
+    for (case, defense), cells in gathered.items():
+        before = held.get((case.dataset, case.model, case.protection, defense))
+        row = make_row(case, defense, _with_known(cells, folder, before))
+        if before is not None and row.least is None and before.least is not None and not row.reason:
+            row = dataclasses.replace(before, older=True)
+        if row.parts or row.older:
+            found.append(dataclasses.replace(row, label=plan.label_of(case, defense)))
+    return found
 
 
-def make_row(case: Case, defense: str, parts: Sequence[tuple[str, Mapping[str, Any] | None]]) -> Row:
-    """One row from its cells; those that are not measured yet are None."""
-    worths = [values["worth"] for what, values in parts if what == WORTH and values]
-    reason = next((worth["reason"] for worth in worths if "reason" in worth), "")
-    row = Row(
-        dataset=case.dataset, model=case.model, protection=case.protection, defense=defense, worth={}, reason=reason
-    )
-    if reason:
-        return row
-    measured = [(what, values) for what, values in parts if values and what != WORTH]
-    names: list[str] = next((values["columns"] for _, values in measured), [])
-    found = [finding for what, values in measured if what != SENT for finding in findings_in(values)]
-    once = [finding for finding in found if _honest(finding) and finding.queries == 1]
-    ten = [finding for finding in found if _honest(finding) and finding.queries > 1]
-    chosen = [finding for finding in found if 0 < finding.questions <= FIVE]
-    sent = [finding for what, values in measured if what == SENT for finding in findings_in(values)]
+Given = Measured | Sequence[Mapping[str, Any] | None]
+"""A part known already, or its cells as they were kept, one for each seed; None for those not measured yet."""
+
+
+def _with_known(cells: Mapping[str, Sequence[Cell]], folder: CellFolder, before: Row | None) -> dict[str, Given]:
+    known = {} if before is None else known_parts(before)
+    return {
+        what: known[what]
+        if what in known and set(known[what].cells) == {cell.key for cell in some}
+        else [None if (kept := folder.get(cell)) is None else {**kept, "key": cell.key} for cell in some]
+        for what, some in cells.items()
+    }
+
+
+def known_parts(row: Row) -> dict[str, Measured]:
+    """The parts of a row, that without attacks with all that it says."""
+    worth = {"reason": row.reason} if row.reason else row.worth
+    return {what: dataclasses.replace(one, worth=worth) if what == WORTH else one for what, one in row.parts.items()}
+
+
+def make_row(case: Case, defense: str, parts: Mapping[str, Given]) -> Row:
+    """One row from its parts."""
+    row = Row(dataset=case.dataset, model=case.model, protection=case.protection, defense=defense)
+    measured = {what: one for what, some in parts.items() if (one := _measured(some)) is not None}
+    worth = measured[WORTH].worth if WORTH in measured else {}
+    bare = {what: dataclasses.replace(one, worth={}) for what, one in measured.items()}
+    if "reason" in worth:
+        return dataclasses.replace(row, reason=worth["reason"], parts={WORTH: bare[WORTH]})
+    found = [one for what, part in measured.items() if what != SENT for one in part.tried]
+    once = [one for one in found if one.honest and one.queries == 1]
+    ten = [one for one in found if one.honest and one.queries > 1]
+    chosen = [one for one in found if one.five]
     # Some defenses give the same release again: asked ten times is asked once.
-    again = any(what == "ten" and (values["as_once"] or ten) for what, values in measured)
+    again = "ten" in measured and (measured["ten"].as_once or ten)
     return dataclasses.replace(
         row,
-        once=left_of(once, names),
-        ten=left_of([*ten, *once], names) if again and once else None,
-        chosen=left_of([*chosen, *once], names) if chosen and once else None,
-        coordinator=left_of(sent, names),
-        worth=mean_worth(worths),
-        missing=tuple(dict.fromkeys(what for what, values in parts if not values)),
+        once=left_of(once),
+        ten=left_of([*ten, *once]) if again and once else None,
+        chosen=left_of([*chosen, *once]) if chosen and once else None,
+        coordinator=left_of(measured[SENT].tried) if SENT in measured else None,
+        worth=worth,
+        missing=tuple(what for what, some in parts.items() if not _whole(some)),
+        parts=bare,
     )
 
 
-def left_of(findings: Sequence[Finding], columns: Sequence[str]) -> Left | None:
-    """What the best of these attacks leaves; None if none of them could be tried."""
-    shares: dict[tuple[str, int, str], list[float]] = defaultdict(list)
-    for finding in findings:
-        if finding.guess_normalised is not None:
-            shares[finding.attack, finding.queries, finding.attacker].append(finding.guess_normalised)
-    if not shares:
+def _measured(some: Given) -> Measured | None:
+    """A part from what was kept of its seeds; None if that is nothing."""
+    if isinstance(some, Measured):
+        return some
+    kept = [values for values in some if values]
+    if not kept:
         return None
-    means = {attack: float(np.mean(some)) for attack, some in shares.items()}
-    best = min(means, key=lambda attack: means[attack])
-    judged = judge(columns_of_names(list(columns), "passive"), _attempts(findings))
-    told = next((one for one in judged if one.told), None)
-    return Left(
-        mean=min(1.0, means[best]),
-        attack=best[0] if means[best] < 1 else "",
-        worst=1.0 if told is None else told.remaining,
-        column="" if told is None else told.name,
-        column_attack="" if told is None else told.attack,
-        attacks=len({attack for attack, *_ in means}),
-        records=max(finding.records for finding in findings if finding.guess_normalised is not None),
+    findings = [finding for values in kept for finding in findings_in(values)]
+    worths = [values["worth"] for values in kept if "worth" in values]
+    return Measured(
+        cells=tuple(values.get("key", "") for values in kept),
+        tried=tuple(tried_of(findings, next((values["columns"] for values in kept if "columns" in values), []))),
+        as_once=any(values.get("as_once", False) for values in kept),
+        worth=next((worth for worth in worths if "reason" in worth), {}) or mean_worth(worths),
     )
+
+
+def _whole(some: Given) -> bool:
+    return isinstance(some, Measured) or (bool(some) and all(some))
 
 
 def mean_worth(worths: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -162,19 +194,3 @@ def _mean(values: Sequence[Any]) -> Any:
     if isinstance(first, bool) or not isinstance(first, float) or not all(isinstance(v, float) for v in values):
         return first
     return float(np.mean(values))
-
-
-def _honest(finding: Finding) -> bool:
-    return not finding.questions
-
-
-def _attempts(findings: Sequence[Finding]) -> list[Attempt]:
-    """Every attack, its seeds together."""
-    gathered: dict[tuple[str, int, Any], list[Finding]] = defaultdict(list)
-    for finding in findings:
-        if finding.columns:
-            gathered[finding.attack, finding.queries, finding.attacker].append(finding)
-    return [
-        pooled(attack, who, getattr(make_attack(attack), "own_columns", True) is False, [f.columns for f in some])
-        for (attack, _, who), some in gathered.items()
-    ]

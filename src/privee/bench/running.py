@@ -6,10 +6,10 @@ import dataclasses
 import hashlib
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from privee.attacks import attack as make_attack
 from privee.audit import Subject
@@ -22,9 +22,11 @@ from privee.bench.cells import Cell, CellFolder, cells_of, plain_finding
 from privee.bench.guesses import RememberedGuesses
 from privee.bench.parts import Part, source_mark
 from privee.bench.plan import Batch, Plan
+from privee.bench.rows import Row
+from privee.bench.waves import Planned, waves_of
 from privee.bench.worth import Asked, varies, worth_of
 from privee.defenses import defense as make_defense
-from privee.errors import SettingError
+from privee.errors import PriveeError, SettingError
 from privee.vfl.run_format import is_finished_run
 
 NamedProgress = Callable[[int, int, str], None]
@@ -47,6 +49,22 @@ class Done:
     stopped: bool
 
 
+class Asking(NamedTuple):
+    """One part of a model that is attacked: which cells are missing, and what is to be run for them.
+
+    Attributes:
+        cells: what is measured.
+        columns: names of the private ones.
+        asks: defenses that are attacked; of others a second release tells no more than the first.
+        tasks: the attacks.
+    """
+
+    cells: Sequence[Cell]
+    columns: list[str]
+    asks: tuple[str, ...]
+    tasks: list[Task]
+
+
 @dataclasses.dataclass(kw_only=True)
 class Bench:
     """Where cells are measured.
@@ -59,6 +77,7 @@ class Bench:
         data_dir: where datasets lie, if not downloaded.
         minutes: stop after so many, at the next thing that is done; None for no limit.
         progress: called with (done, of, what), in cells that this run has to measure.
+        known: rows measured elsewhere; cells that they are made of are not measured again.
     """
 
     plan: Plan
@@ -68,11 +87,14 @@ class Bench:
     data_dir: Path | None = None
     minutes: float | None = None
     progress: NamedProgress = lambda done, of, what: None
+    known: Sequence[Row] = ()
     _guesses: RememberedGuesses = dataclasses.field(default_factory=RememberedGuesses)
     _held: dict[Case, Subject] = dataclasses.field(default_factory=dict)
     _done: int = 0
     _wanted: int = 0
     _until: float = math.inf
+    _untrainable: dict[Case, str] = dataclasses.field(default_factory=dict)
+    _unusable: set[tuple[Case, str]] = dataclasses.field(default_factory=set)
 
     def __post_init__(self) -> None:
         if self.minutes is not None and not 0 < self.minutes < math.inf:
@@ -80,53 +102,68 @@ class Bench:
         if self.jobs is not None and self.jobs < 1:
             raise SettingError(f"jobs must be 1 or more, got {self.jobs}")
         self.cells = CellFolder(self.folder)
+        self._known = {key for row in self.known for key in row.cells}
+        self._known_unusable = {key for row in self.known if row.reason for key in row.cells}
 
     def run(self) -> Done:
         """Measure what is missing, until all is done or the minutes are over."""
         start, stopped = time.monotonic(), False
         self._until = math.inf if self.minutes is None else start + 60 * self.minutes
         planned = [(batch, cells_of(self.plan, batch)) for batch in self.plan.batches]
-        self._wanted = sum(not self.cells.has(cell) for _, cells in planned for cell in cells)
-        unusable: set[tuple[Case, str]] = set()
+        self._wanted = sum(not self._has(cell) for _, cells in planned for cell in cells)
         try:
-            for batch, cells in planned:
-                missing = [c for c in cells if not self.cells.has(c) and (batch.case, c.defense) not in unusable]
-                self._measure(batch, missing)
-                if batch.part is None:
-                    unusable |= {(batch.case, cell.defense) for cell in cells if self._is_unusable(cell)}
+            for wave in waves_of(planned):
+                self._measure(wave)
         except TimeIsUpError:
             stopped = True
         # What cannot be used has no further parts.
         usable = (
-            (b, c) for b, cells in planned for c in cells if b.part is None or (b.case, c.defense) not in unusable
+            (b, c) for b, cells in planned for c in cells if b.part is None or (b.case, c.defense) not in self._unusable
         )
         every = [cell for _, cell in usable]
         return Done(
-            measured=sum(map(self.cells.has, every)),
+            measured=sum(map(self._has, every)),
             planned=len(every),
             others=self.cells.others(cell.key for cell in every),
             seconds=round(time.monotonic() - start, 1),
             stopped=stopped,
         )
 
+    def _has(self, cell: Cell) -> bool:
+        return cell.key in self._known or self.cells.has(cell)
+
     def _is_unusable(self, cell: Cell) -> bool:
         """Whether the defense cannot be used on the model, as its worth says."""
-        return "reason" in (self.cells.get(cell) or {}).get("worth", {})
+        return cell.key in self._known_unusable or "reason" in (self.cells.get(cell) or {}).get("worth", {})
 
-    def _measure(self, batch: Batch, missing: Sequence[Cell]) -> None:
-        if not missing:
-            return
-        what = f"{batch.case.name}: {batch.what}"
-        self._tell(0, what)
-        subject = self._subject(batch.case)
-        if batch.part is not None and batch.part.sent and hasattr(subject, "with_coordinator"):
-            subject = subject.with_coordinator()  # who sees what the parties send
-        with one_thread():
+    def _measure(self, wave: Sequence[Planned]) -> None:
+        """What needs no attack first, then every attack of the wave side by side."""
+        (first, _), *more = wave
+        what = f"{first.case.plain.name}, protected" if more else f"{first.case.name}: {first.what}"
+        left = [(batch, cells) for batch, cells in wave if not all(map(self._has, cells))]
+        self._train(list(dict.fromkeys(batch.case for batch, _ in left)))
+        asking: list[Asking] = []
+        for batch, cells in wave:
+            missing = [c for c in cells if not self._has(c) and (batch.case, c.defense) not in self._unusable]
+            if missing and batch.case in self._untrainable:
+                self._give_up(batch, missing)
+            elif missing:
+                self._tell(0, what)
+                with one_thread():
+                    if batch.part is None:
+                        self._worth(batch, self._subject(batch.case), missing, what)
+                    else:
+                        asking.append(self._asking(batch, batch.part, self._subject(batch.case), missing))
             if batch.part is None:
-                self._worth(batch, subject, missing, what)
-            else:
-                self._attack(batch, batch.part, subject, missing, what)
-        self._done += len(missing)
+                self._unusable |= {(batch.case, cell.defense) for cell in cells if self._is_unusable(cell)}
+        if asking:
+            self._attack(first.case, asking, what)
+
+    def _give_up(self, batch: Batch, missing: Sequence[Cell]) -> None:
+        """Nothing can be said of a model that there is not, but why."""
+        for cell in missing if batch.part is None else ():
+            self.cells.add(cell, {"worth": {"reason": self._untrainable[batch.case]}})
+            self._done += 1
 
     def _worth(self, batch: Batch, subject: Subject, missing: Sequence[Cell], what: str) -> None:
         sample = subject.sample(batch.seed, self.plan.size.worth_rows, 0)
@@ -136,33 +173,39 @@ class Bench:
         asked = [Asked(cell.defense, batch.case.protection, sample, before, batch.seed) for cell in missing]
         by_defense = {cell.defense: cell for cell in missing}
         work = spread(worth_of, asked, jobs=self.jobs, engine=self.engine)
-        for done, (one, found) in enumerate(work, 1):
+        for one, found in work:
             self.cells.add(by_defense[one.defense], {"worth": found})
-            self._tell(done, what)
+            self._done += 1
+            self._tell(0, what)
 
-    def _attack(self, batch: Batch, part: Part, subject: Subject, missing: Sequence[Cell], what: str) -> None:
+    def _asking(self, batch: Batch, part: Part, subject: Subject, missing: Sequence[Cell]) -> Asking:
+        if part.sent and hasattr(subject, "with_coordinator"):
+            subject = subject.with_coordinator()  # who sees what the parties send
         specs = tuple(cell.defense for cell in missing)
         asks = specs if part.queries == 1 else self._that_vary(subject, specs, batch.seed)
         grid = self.plan.grid(part, asks or specs[:1], batch.seed)
         studies = list(studies_of([subject], grid, self._guesses)) if asks else []
         tasks = [_marked(task) for study in studies for task in tasks_of(study, grid, shown=False)]
-        found = self._found(batch.case, tasks, len(missing), what)
-        for cell in missing:
-            mine = [finding for finding in found if finding.defense == cell.defense]
-            self.cells.add(
-                cell,
-                {
-                    "columns": [column.name for column in subject.private_columns],
-                    "findings": [plain_finding(finding) for finding in mine],
-                    "as_once": cell.defense not in asks,
-                },
-            )
+        return Asking(missing, [column.name for column in subject.private_columns], asks, tasks)
+
+    def _attack(self, case: Case, asking: Sequence[Asking], what: str) -> None:
+        """Run all tasks together, then keep the cells; what an attack found is kept as soon as it is found."""
+        cells = sum(len(part.cells) for part in asking)
+        found = self._found(case, [task for part in asking for task in part.tasks], cells, what)
+        for part in asking:
+            findings, found = found[: len(part.tasks)], found[len(part.tasks) :]
+            for cell in part.cells:
+                mine = [plain_finding(finding) for finding in findings if finding.defense == cell.defense]
+                as_once = cell.defense not in part.asks
+                self.cells.add(cell, {"columns": part.columns, "findings": mine, "as_once": as_once})
+        self._done += cells
 
     def _found(self, case: Case, tasks: Sequence[Task], cells: int, what: str) -> list[Finding]:
         def tell(done: int, of: int) -> None:
             self._tell(cells * done // max(1, of), what)
 
-        return run_kept(tasks, self.folder / "findings" / case.key, self.jobs, self.engine, tell) if tasks else []
+        folder = self.folder / "findings" / f"{case.plain.key}{'-protected' if case.protection else ''}"
+        return run_kept(tasks, folder, self.jobs, self.engine, tell) if tasks else []
 
     def _that_vary(self, subject: Subject, specs: Sequence[str], seed: int) -> tuple[str, ...]:
         """The defenses of which a second release tells more than the first."""
@@ -171,29 +214,33 @@ class Bench:
 
     def _subject(self, case: Case) -> Subject:
         if case not in self._held:
-            self._train(case)
             while len(self._held) >= HELD:
                 del self._held[next(iter(self._held))]
             self._held[case] = subject_of(case, self._models, self.data_dir)
         return self._held[case]
 
-    def _train(self, case: Case) -> None:
-        """A model that is missing, and beside it some that will be needed next."""
-        if is_finished_run(self._models / case.key):
+    def _train(self, cases: Sequence[Case]) -> None:
+        """The models of these cases that are missing, and beside a single one some that will be needed next."""
+        missing = self._untrained(cases)
+        if not missing:
             return
-        with_next = list(self._untrained(case))[: self.jobs or 2]
-        train = partial(train_case, models=self._models, data_dir=self.data_dir)
-        for _ in spread(train, with_next, jobs=self.jobs, engine=self.engine):
-            self._tell(0, f"training models, {with_next[0].name} first")
+        plain = self._untrained(case.plain for case in missing if case.protection)
+        together = missing if len(missing) > 1 else [*missing, *self._next_after(missing[0])]
+        train = partial(_why_not_trained, models=self._models, data_dir=self.data_dir)
+        for some in (plain, together):  # no two may train the same
+            self._tell(0, f"training models, {missing[0].name} first")
+            for case, reason in spread(train, some, jobs=self.jobs, engine=self.engine) if some else ():
+                self._untrainable |= {case: reason} if reason else {}
+                self._tell(0, f"training models, {missing[0].name} first")
 
-    def _untrained(self, case: Case) -> Iterator[Case]:
-        """From this one on, those whose unprotected model is there: no two may train the same."""
-        yield case
-        later = self.plan.cases[self.plan.cases.index(case) + 1 :] if case in self.plan.cases else ()
-        for other in later:
-            ready = not other.protection or is_finished_run(self._models / other.plain.key)
-            if ready and other != case.plain and not is_finished_run(self._models / other.key):
-                yield other
+    def _next_after(self, case: Case) -> list[Case]:
+        """As many as there are jobs beside it, of models without protection."""
+        cases = [other for other in self.plan.cases if not other.protection]
+        later = cases[cases.index(case) + 1 :] if case in cases else []
+        return self._untrained(later)[: (self.jobs or 2) - 1]
+
+    def _untrained(self, cases: Iterable[Case]) -> list[Case]:
+        return [case for case in dict.fromkeys(cases) if not is_finished_run(self._models / case.key)]
 
     @property
     def _models(self) -> Path:
@@ -203,6 +250,15 @@ class Bench:
         self.progress(self._done + done, self._wanted, what)
         if time.monotonic() > self._until:
             raise TimeIsUpError
+
+
+def _why_not_trained(case: Case, models: Path, data_dir: Path | None) -> str:
+    """Train a model; empty if that is done. What cannot be trained has its reason, and the others go on."""
+    try:
+        train_case(case, models, data_dir)
+    except PriveeError as error:
+        return str(error)
+    return ""
 
 
 def _marked(task: Task) -> Task:

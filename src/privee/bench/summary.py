@@ -35,6 +35,7 @@ class Line:
         what: its spec.
         models: how many.
         complete: whether every model has all three ways of asking.
+        older: whether some model was measured with other settings, or by another version.
         once, ten, chosen: what is left on average over columns; the worst is the least.
         column: what is left in the column told best, by the strongest of the three.
         least: on average over columns, by the strongest of the three; what lines are ordered by.
@@ -48,6 +49,7 @@ class Line:
     what: str
     models: int
     complete: bool
+    older: bool
     once: Spread | None
     ten: Spread | None
     chosen: Spread | None
@@ -89,6 +91,7 @@ def _line(what: str, rows: Sequence[Row], plain: dict[tuple[str, str], Row]) -> 
         what=what,
         models=len(rows),
         complete=all(row.least is not None and not row.missing for row in rows),
+        older=any(row.older for row in rows),
         once=spread([None if row.once is None else row.once.mean for row in rows], min),
         ten=spread([None if row.ten is None else row.ten.mean for row in rows], min),
         chosen=spread([None if row.chosen is None else row.chosen.mean for row in rows], min),

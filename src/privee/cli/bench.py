@@ -53,6 +53,10 @@ def bench(
         Many, typer.Option(help="Of the model, such as seal:codes=8, repeatable; none for none. All by default.")
     ] = None,
     folder: Folder = Path("bench-results"),
+    known: Annotated[
+        Path | None,
+        typer.Option("--from", help="A leaderboard's JSON, measured elsewhere: what it has is not measured again."),
+    ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="How many attacks at once; all cores by default.")] = None,
     ray: Annotated[
         bool, typer.Option("--ray", help="On the Ray cluster in RAY_ADDRESS; the folder is shared.")
@@ -81,10 +85,11 @@ def bench(
         if spec not in defense_names():
             check_defense(spec)
 
-    from privee.bench import SIZES, Bench, Plan, make_board, save_board
+    from privee.bench import SIZES, Bench, Plan, load_board, make_board, save_board
     from privee.bench.board import FILE
     from privee.bench.plan import MODELS
 
+    before = None if known is None else load_board(known)
     plan = Plan(
         size=SIZES["full" if full else "quick"],
         datasets=tuple(datasets or ()),
@@ -103,11 +108,12 @@ def bench(
                 data_dir=data_dir,
                 minutes=minutes,
                 progress=progress,
+                known=() if before is None else before.rows,
             )
             done = work.run()
     except KeyboardInterrupt:
         raise InterruptedByUserError("interrupted; the same command goes on where it stopped") from None
-    board = make_board(plan, folder, done, f"privee bench {'--full' if full else '--quick'}")
+    board = make_board(plan, folder, done, f"privee bench {'--full' if full else '--quick'}", before)
     save_board(board, folder / FILE)
     _tell_rest(done)
     if as_json:

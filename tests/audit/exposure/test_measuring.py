@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from privee.audit.exposure.findings import Bound
-from privee.audit.exposure.measuring import measure, questions
+from privee.audit.exposure.guessed import REMEMBERED, _remembered, questions
+from privee.audit.exposure.measuring import measure
 from privee.data.columns import SourceColumn
 
 RNG = np.random.default_rng(0)
@@ -120,3 +121,22 @@ def test_a_column_that_is_the_same_for_all_is_left_out():
     same[:, 0] = 0.5
     columns, _ = measure(MEANS, same, {"mean guess": MEANS}, COLUMNS, Bound())
     assert [column.column for column in columns] == [1, 2]
+
+
+def test_guesses_are_measured_once_and_never_taken_for_others():
+    def about(scale: float, bound: Bound | None = None):
+        columns, _ = found(TRUTH * 0.5, {"mean guess": MEANS, "scaled": TRUTH * scale}, bound)
+        return columns[0].guess_error, columns[0].guess_known, columns[0].questions[0].guess_auc
+
+    alone = []
+    for arguments in ((0.9,), (0.8,), (0.9, Bound(number=0.3))):
+        _remembered.clear()
+        alone.append(about(*arguments))
+    _remembered.clear()
+    for _ in range(2):
+        assert [about(0.9), about(0.8), about(0.9, Bound(number=0.3))] == alone
+    assert len(_remembered) == 3
+    for scale in np.linspace(0.1, 0.7, REMEMBERED + 2):
+        about(scale)
+    assert len(_remembered) == REMEMBERED
+    assert about(0.9) == alone[0]

@@ -54,7 +54,7 @@ def judge(columns: Sequence[SourceColumn], attempts: Sequence[Attempt]) -> tuple
     tests = sum(1 + len(found.questions) for attempt in attempts for found in attempt.columns.values())
     judged = []
     for number, column in enumerate(columns):
-        figures = list(_figures(number, attempts))
+        figures = list(figures_of(number, attempts))
         if figures:
             judged.append(_exposure(column, figures, number, attempts, tests))
     order = list(GRADES)
@@ -93,7 +93,8 @@ def _mean(some: Sequence[Found]) -> Found:
     return dataclasses.replace(some[0], **values)  # type: ignore[arg-type]
 
 
-def _figures(number: int, attempts: Sequence[Attempt]) -> Iterator[Figure]:
+def figures_of(number: int, attempts: Sequence[Attempt]) -> Iterator[Figure]:
+    """Every way in which these attempts see a column told."""
     for attempt in attempts:
         found = attempt.columns.get(number)
         if found is None:

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privee.audit.exposure.findings import Bound, ColumnFinding, PeopleFinding, QuestionFinding
-from privee.audit.exposure.paired_auc import chance_if_few, difference_error, placements, share_below, top_precision
+from privee.audit.exposure.guessed import (
+    Flags,
+    Grasp,
+    GuessedColumn,
+    GuessedQuestion,
+    correlation,
+    guessed_columns,
+    square,
+)
+from privee.audit.exposure.paired_auc import chance_if_few, difference_error, placements, top_precision
 from privee.data.columns import SourceColumn
 
 Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
-FEWEST = 3
-"""A question is asked if it holds for so many records, and for so many it does not."""
 SUREST = 0.05
 """The one in twenty about whom the release says most."""
-PARTS = {0.1: "above the lowest tenth", 0.5: "in the upper half", 0.9: "in the top tenth"}
 
 
 class Measured(NamedTuple):
@@ -43,129 +48,56 @@ def measure(
         bound: when a column of a person is known.
     """
     found, people = [], _People()
-    for number, column in enumerate(columns):
-        places = list(column.places)
-        true = truth[:, places]
-        if not np.ptp(true, axis=0).any():
-            continue  # the same for everyone here: nothing to tell
-        told = {name: guess[:, places] for name, guess in guesses.items()}
-        best = min(told.values(), key=lambda guess: _square(guess, true).mean())
-        mine, theirs = (_Grasp.of(values, true, column, bound) for values in (estimate[:, places], best))
-        found.append(_column(number, column, estimate[:, places], true, best, told, (mine.known, theirs.known)))
-        people.add(mine, theirs, _square(estimate[:, places], best))
+    for guessed in guessed_columns(truth, guesses, columns, bound):
+        told = estimate[:, list(guessed.column.places)]
+        mine = Grasp.of(told, guessed.true, guessed.column, bound)
+        found.append(_column(guessed, told, mine.known))
+        people.add(mine, guessed.grasp, square(told, guessed.best))
     return Measured(tuple(found), people.finding())
 
 
-def _column(
-    number: int,
-    column: SourceColumn,
-    estimate: Array,
-    true: Array,
-    best: Array,
-    guesses: Mapping[str, Array],
-    known: tuple[Flags, Flags],
-) -> ColumnFinding:
-    missed, guess_missed = _square(estimate, true), _square(best, true)
+def _column(guessed: GuessedColumn, estimate: Array, known: Flags) -> ColumnFinding:
+    true, best = guessed.true, guessed.best
+    missed, guess_missed = square(estimate, true), guessed.grasp.missed
     error, guess_error = float(missed.mean()), float(guess_missed.mean())
     ratio = error / guess_error if guess_error > 0 else 1.0
-    sure = _most(_square(estimate, best))
-    one = column.kind == "number"
+    sure = _most(square(estimate, best))
+    guess_known = guessed.grasp.known
     return ColumnFinding(
-        column=number,
+        column=guessed.number,
         rows=len(true),
         error=error,
         guess_error=guess_error,
         gain_se=_standard_error(guess_missed - missed),
         ratio_se=_standard_error(missed - ratio * guess_missed) / guess_error if guess_error > 0 else 0.0,
-        correlation=_correlation(estimate[:, 0], true[:, 0]) if one else None,
-        guess_correlation=max(_correlation(guess[:, 0], true[:, 0]) for guess in guesses.values()) if one else None,
-        known=float(known[0].mean()),
-        guess_known=float(known[1].mean()),
+        correlation=None if guessed.correlation is None else correlation(estimate[:, 0], true[:, 0]),
+        guess_correlation=guessed.correlation,
+        known=float(known.mean()),
+        guess_known=float(guess_known.mean()),
         surest=float(missed[sure].sum() / guess_missed[sure].sum()) if guess_missed[sure].sum() > 0 else 1.0,
-        surest_known=float(known[0][sure].mean()),
-        guess_surest_known=float(known[1][sure].mean()),
-        questions=tuple(_answers(column, estimate, true, guesses)),
+        surest_known=float(known[sure].mean()),
+        guess_surest_known=float(guess_known[sure].mean()),
+        questions=tuple(_answer(asked, estimate[:, asked.place]) for asked in guessed.questions),
     )
 
 
-def _answers(
-    column: SourceColumn, estimate: Array, true: Array, guesses: Mapping[str, Array]
-) -> Iterator[QuestionFinding]:
-    for words, place, holds in questions(column, true):
-        mine = placements(estimate[:, place], holds)
-        theirs = max((placements(guess[:, place], holds) for guess in guesses.values()), key=lambda p: p.auc)
-        yield QuestionFinding(
-            words=words,
-            positives=int(holds.sum()),
-            auc=mine.auc,
-            auc_se=mine.error,
-            guess_auc=theirs.auc,
-            gain_se=difference_error(mine, theirs),
-            chance=chance_if_few(mine, theirs),
-            precision=top_precision(estimate[:, place], holds),
-            guess_precision=max(top_precision(guess[:, place], holds) for guess in guesses.values()),
-        )
-
-
-def questions(column: SourceColumn, true: Array) -> Iterator[tuple[str, int, Flags]]:
-    """Yes/no questions about a column: its words, the feature that answers it, and for whom it holds.
-
-    A category is asked for each of its values, a yes/no column once, and a number for parts of its range.
-    """
-    if column.kind == "category":
-        asked = [(words, place, true[:, place] > 0.5) for place, words in enumerate(column.values)]
-        if len(asked) == 2:
-            asked = asked[1:]  # the other one is its mirror image
-    elif len(np.unique(true)) == 2:
-        asked = [("yes", 0, true[:, 0] > true.min())]
-    else:
-        asked = list(_parts(true[:, 0]))
-    for words, place, holds in asked:
-        if FEWEST <= holds.sum() <= len(holds) - FEWEST:
-            yield words, place, holds
-
-
-def _parts(values: Array) -> Iterator[tuple[str, int, Flags]]:
-    """Parts of a number's range; where one value is very frequent, what lies above it."""
-    cuts = dict(zip(np.quantile(values, list(PARTS), method="lower").tolist(), PARTS.values(), strict=True))
-    for cut, words in cuts.items():  # of equal ones, the highest part's words
-        yield ("above its smallest value" if cut == values.min() else words), 0, values > cut
-
-
-def _square(estimate: Array, true: Array) -> Array:
-    return np.square(estimate - true).sum(axis=1)
+def _answer(asked: GuessedQuestion, estimate: Array) -> QuestionFinding:
+    mine, theirs = placements(estimate, asked.holds), asked.best
+    return QuestionFinding(
+        words=asked.words,
+        positives=int(asked.holds.sum()),
+        auc=mine.auc,
+        auc_se=mine.error,
+        guess_auc=theirs.auc,
+        gain_se=difference_error(mine, theirs),
+        chance=chance_if_few(mine, theirs),
+        precision=top_precision(estimate, asked.holds),
+        guess_precision=asked.precision,
+    )
 
 
 def _standard_error(values: Array) -> float:
     return float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else 0.0
-
-
-def _correlation(estimate: Array, true: Array) -> float:
-    """Spearman's; 0 for an estimate that is the same for everyone."""
-    if np.ptp(estimate) == 0 or np.ptp(true) == 0:
-        return 0.0
-    return float(np.corrcoef(share_below(estimate, estimate), share_below(true, true))[0, 1])
-
-
-class _Grasp(NamedTuple):
-    """How well a column is known, of every person: within the bound, far off, and the square error."""
-
-    known: Flags
-    far_off: Flags
-    missed: Array
-
-    @classmethod
-    def of(cls, estimate: Array, true: Array, column: SourceColumn, bound: Bound) -> _Grasp:
-        """A value that was never seen before is known of nobody."""
-        missed = _square(estimate, true)
-        if column.kind == "category":
-            given = np.where(true.sum(axis=1) > 0.5, (estimate * true).sum(axis=1), 0.0)
-            return cls(given >= bound.certainty, given < 0.5, missed)
-        off = np.abs(estimate - true)[:, 0]
-        if len(np.unique(true)) == 2:
-            off = off / np.ptp(true)
-            return cls(off <= 1.0 - bound.certainty, off > 0.5, missed)
-        return cls(off <= bound.number, off > 2 * bound.number, missed)
 
 
 class _People:
@@ -177,7 +109,7 @@ class _People:
         self._missed: list[tuple[Array, Array]] = []
         self._moved: list[Array] = []
 
-    def add(self, mine: _Grasp, theirs: _Grasp, moved: Array) -> None:
+    def add(self, mine: Grasp, theirs: Grasp, moved: Array) -> None:
         """One column by the attack and by the guess, and how far the release moved its estimate."""
         unit = max(float(theirs.missed.mean()), 1e-12)
         self._known.append((mine.known, theirs.known))
