@@ -6,7 +6,8 @@
 
 All tasks of the default audit of a model (digits, halves of the columns, mlp), or one in so many of them, one after the
 other in one process, in processor seconds: what `privee audit` spreads over the cores. Both trees run at the same time,
-since a busy neighbour makes processor seconds longer too. Stored in benchmarks/results/audit_time.json.
+task by task, since a busy neighbour makes processor seconds longer too. Stored in benchmarks/results/audit_time.json,
+or audit_time_part.json for some of the tasks.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from privee.vfl.joint_data import from_dataset
 from privee.vfl.training import TrainingSettings
 
 RESULTS = Path(__file__).parent / "results" / "audit_time.json"
+PART = RESULTS.with_name("audit_time_part.json")
 
 
 def measured(one_in: int) -> dict[str, Any]:
@@ -56,13 +58,19 @@ def measured(one_in: int) -> dict[str, Any]:
     seconds["guesses"] = time.process_time() - start
     tasks = {task.key: task for study in studies for task in tasks_of(study, grid, shown=True) if _taken(task, one_in)}
     for done, task in enumerate(tasks.values(), 1):
+        sys.stdin.readline()  # until the other tree is as far
         start = time.process_time()
         finding = run_task(task)
         seconds[task.attack] += time.process_time() - start
         left["|".join([task.defense, task.attack, finding.attacker, str(task.seed)])] = finding.guess_normalised
-        print(f"\r{done} of {len(tasks)}", end="", file=sys.stderr)
-    print(file=sys.stderr)
-    return {"one_in": one_in, "seconds": {name: round(value, 2) for name, value in seconds.items()}, "left": left}
+        print(f"{done} of {len(tasks)}", flush=True)
+    sys.stdin.readline()
+    return {
+        "one_in": one_in,
+        "in_step": True,
+        "seconds": {name: round(value, 2) for name, value in seconds.items()},
+        "left": left,
+    }
 
 
 def _taken(task: Task, one_in: int) -> bool:
@@ -71,14 +79,27 @@ def _taken(task: Task, one_in: int) -> bool:
 
 
 def both(before: Path, one_in: int) -> dict[str, Any]:
-    """Both trees at the same time, each in a process of its own."""
+    """Both trees at the same time, each in a process of its own; neither begins a task before the other does."""
     trees = {"before": before, "after": Path(__file__).parents[1] / "src"}
     words = [sys.executable, __file__, "--print", "--one-in", str(one_in)]
-    running = {}
+    running, found = {}, {}
     for name, tree in trees.items():
-        env = os.environ | {"PYTHONPATH": str(tree)}
-        running[name] = subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True)  # noqa: S603
-    return {name: json.loads(process.communicate()[0]) for name, process in running.items()}
+        env, pipe = os.environ | {"PYTHONPATH": str(tree)}, subprocess.PIPE
+        running[name] = subprocess.Popen(words, env=env, stdin=pipe, stdout=pipe, text=True)  # noqa: S603
+    while len(found) < len(trees):
+        under_way = {name: process for name, process in running.items() if name not in found}
+        for process in under_way.values():
+            print(file=process.stdin, flush=True)
+        for name, process in under_way.items():
+            said = process.stdout.readline()  # type: ignore[union-attr]
+            if not said:
+                raise RuntimeError(f"the tree {name} ended too soon")
+            if said.startswith("{"):
+                found[name] = json.loads(said)
+            else:
+                print(f"\r{name}: {said.strip()} ", end="", file=sys.stderr)
+    print(file=sys.stderr)
+    return {name: found[name] for name in trees}
 
 
 def show(stored: dict[str, Any]) -> None:
@@ -104,11 +125,12 @@ def main() -> None:
     if given.print:
         print(json.dumps(measured(given.one_in)))
         return
+    results = RESULTS if given.one_in == 1 else PART
     if not given.show:
         if given.before is None:
             parser.error("give the tree to compare with: --before OTHER/src")
-        RESULTS.write_text(json.dumps(both(given.before, given.one_in), indent=1) + "\n", encoding="utf-8")
-    show(json.loads(RESULTS.read_text()))
+        results.write_text(json.dumps(both(given.before, given.one_in), indent=1) + "\n", encoding="utf-8")
+    show(json.loads(results.read_text()))
 
 
 if __name__ == "__main__":

@@ -156,7 +156,8 @@ def in_bytes() -> list[str]:
     ]
     more = f"tritonclient {found['tritonclient']}, load {found['load_before']:.0f}"
     heads = ("1,024 entities", "bytes over HTTP, of JSON's time", "gRPC, of JSON's time", "CPU ms: JSON, bytes, gRPC")
-    lines = ["### In bytes", *command("python benchmarks/gateway_binary.py", "gateway_binary", more)]
+    line = f"python benchmarks/gateway_binary.py --turns {found['turns']}"
+    lines = ["### In bytes", *command(line, "gateway_binary", more)]
     return [*lines, *table(heads, rows)]
 
 

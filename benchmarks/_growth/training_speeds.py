@@ -185,12 +185,15 @@ def audits() -> list[str]:
     ]
     both = [sum(found[when]["seconds"].values()) for when in ("before", "after")]
     rows.append(["all", *map(figure, both)])
-    part = "" if (one_in := found["after"].get("one_in", 1)) == 1 else f" --one-in {one_in}"
-    line = f"python benchmarks/audit_time.py --before OTHER/src{part}"
-    lines = ["## Audits", *command(line, "audit_time", "with the version before in OTHER, both at the same time")]
-    some = "" if one_in == 1 else f" (one task in {one_in})"
-    told = f"The default audit of digits{some}, CPU seconds: {both[1] / both[0]:.2f} of what it took."
-    return [*lines, "", told, *table(("part", "before", "after"), rows)]
+    pace = "task by task" if found["after"].get("in_step") else "each at its own pace, on a busy machine"
+    line = "python benchmarks/audit_time.py --before OTHER/src"
+    lines = ["## Audits", *command(line, "audit_time", f"with the version before in OTHER; both at once, {pace}")]
+    told = [f"The default audit of digits, CPU seconds: {both[1] / both[0]:.2f} of what it took."]
+    if some := stored("audit_time_part"):
+        part = [sum(some[when]["seconds"].values()) for when in ("before", "after")]
+        share = f"{part[1] / part[0]:.2f} with `--one-in {some['after']['one_in']}`"
+        told.append(f"Of fewer tasks, both versions task by task: {share}, `benchmarks/results/audit_time_part.json`.")
+    return [*lines, "", " ".join(told), *table(("part", "before", "after"), rows)]
 
 
 def _took(found: Any, when: str, name: str) -> float:

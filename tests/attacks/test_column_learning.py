@@ -8,7 +8,7 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from privee.attacks import attack as make_attack
-from privee.attacks.boosted_trees import by_probability, codes_of, learn_by_trees
+from privee.attacks.boosted_trees import Trees, by_probability, codes_of, learn_by_trees
 from privee.attacks.column_learning import MOST_COLUMNS, told_best
 from privee.attacks.logistic_regression import learn_linearly
 from privee.audit.task import simulated
@@ -64,6 +64,20 @@ def test_learners_suit_the_column(learn):
     assert (told.argmax(axis=1) == category[400:].argmax(axis=1)).mean() > 0.9
 
 
+@pytest.mark.parametrize("rows", [300, 2400])
+def test_inputs_that_are_binned_once_give_what_those_binned_anew_do(rows):
+    """Of numbers and categories in turn, and of other inputs in between; with and without examples kept aside."""
+    rng = np.random.default_rng(0)
+    inputs, other, new = rng.random((rows, 5)), rng.random((rows, 4)), rng.random((50, 5))
+    kind = (3 * inputs[:, 0] + rng.random(rows)).astype(int)
+    outputs = [inputs[:, [k]] ** 2 + 0.1 * rng.random((rows, 1)) for k in range(2)]
+    outputs[1:1] = [np.eye(4)[kind], (inputs[:, [1]] > 0.5).astype(float)]
+    trees = Trees()
+    for seed, wanted in enumerate(outputs):
+        trees(other, wanted, new[:, :4], seed) if seed == 2 else None
+        np.testing.assert_array_equal(trees(inputs, wanted, new, seed), learn_by_trees(inputs, wanted, new, seed))
+
+
 def test_values_too_rare_to_learn_do_no_harm():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(100, 2))
@@ -109,7 +123,7 @@ def test_wide_tables_and_many_columns_are_learned_in_the_time_of_few(monkeypatch
 
     calls = []
     monkeypatch.setattr(
-        boosted_trees, "learn_by_trees", lambda x, y, new, seed: calls.append(x.shape) or new[:, :1] * 0
+        boosted_trees.Trees, "__call__", lambda self, x, y, new, seed: calls.append(x.shape) or new[:, :1] * 0
     )
     sample = subject_from_arrays(model, own, private).sample(0, 100, 150)
     told = attacked(sample, "boosted-trees")

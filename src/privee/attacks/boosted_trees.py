@@ -56,26 +56,66 @@ class BoostedTrees(ColumnAttack):
     @property
     def learner(self) -> Learner:
         """Boosted trees."""
-        return learn_by_trees
+        return Trees()
 
 
 def learn_by_trees(inputs: Array, outputs: Array, new: Array, seed: int) -> Array:
     """Estimates for new rows; of a category, the probabilities of its values."""
-    if outputs.shape[1] == 1 and len(np.unique(outputs)) > 2:
-        grown = _grown(inputs, outputs[:, 0], {"objective": "regression", "seed": seed})
-        return np.asarray(grown.predict(new, num_threads=1))[:, None]
-    return by_probability(lambda: _Classifier(seed), inputs, outputs, new)
+    return Trees()(inputs, outputs, new, seed)
+
+
+class Trees:
+    """A `Learner` that sorts inputs into bins once, as long as it is given the same ones for each column."""
+
+    def __init__(self) -> None:
+        self._binned: _Binned | None = None
+
+    def __call__(self, inputs: Array, outputs: Array, new: Array, seed: int) -> Array:
+        """Estimates for new rows; of a category, the probabilities of its values."""
+        if outputs.shape[1] == 1 and len(np.unique(outputs)) > 2:
+            grown = self.grown(inputs, outputs[:, 0], {"objective": "regression", "seed": seed})
+            return np.asarray(grown.predict(new, num_threads=1))[:, None]
+        return by_probability(lambda: _Classifier(self, seed), inputs, outputs, new)
+
+    def grown(self, inputs: Array, outputs: np.ndarray, settings: dict[str, Any]) -> Any:
+        """A booster; where there are examples enough, it stops when those kept aside say so."""
+        if self._binned is None or self._binned.inputs is not inputs:
+            self._binned = _Binned(inputs)
+        return self._binned.grown(outputs, settings)
+
+
+class _Binned:
+    """Examples whose inputs are in bins; which output they are examples of is said last."""
+
+    def __init__(self, inputs: Array) -> None:
+        lightgbm = _lightgbm()
+        self.inputs = inputs
+        self._settings = {**GROWING, "min_data_in_leaf": int(np.clip(len(inputs) // 50, 2, 20))}
+        kept = np.random.default_rng(0).random(len(inputs)) < (0.1 if len(inputs) >= ENOUGH else 0.0)
+        self._kept, made = kept, {"params": self._settings, "free_raw_data": False}
+        self._examples = lightgbm.Dataset(inputs[~kept] if kept.any() else inputs, **made).construct()
+        self._tested = self._examples.create_valid(inputs[kept], params=self._settings) if kept.any() else None
+
+    def grown(self, outputs: np.ndarray, settings: dict[str, Any]) -> Any:
+        lightgbm, told = _lightgbm(), {**self._settings, **settings}
+        self._examples.set_label(outputs[~self._kept])
+        if self._tested is None:
+            return lightgbm.train(told, self._examples, TREES, keep_training_booster=True)
+        self._tested.set_label(outputs[self._kept])
+        stop = lightgbm.early_stopping(PATIENCE, verbose=False)
+        sets = {"valid_sets": [self._tested], "callbacks": [stop], "keep_training_booster": True}
+        return lightgbm.train(told, self._examples, TREES, **sets)
 
 
 class _Classifier:
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
+    def __init__(self, trees: Trees, seed: int) -> None:
+        self._learner, self._seed = trees, seed
 
     def fit(self, inputs: Array, codes: np.ndarray) -> _Classifier:
         self.classes_, numbers = np.unique(codes, return_inverse=True)
         many = {"objective": "multiclass", "num_class": len(self.classes_)}
         kind = many if len(self.classes_) > 2 else {"objective": "binary"}
-        self._trees = _grown(inputs, numbers, {**kind, "seed": self._seed})
+        self._trees = self._learner.grown(inputs, numbers, {**kind, "seed": self._seed})
         return self
 
     def predict_proba(self, new: Array) -> Array:
@@ -89,20 +129,6 @@ def _lightgbm() -> Any:
         return needed("lightgbm", "lightgbm", extra="audit", what="boosted-trees")
     except OSError:
         raise PriveeError("LightGBM does not load: it needs OpenMP (libgomp1 on Debian, libomp on macOS)") from None
-
-
-def _grown(inputs: Array, outputs: np.ndarray, settings: dict[str, Any]) -> Any:
-    """A booster; where there are examples enough, it stops when those kept aside say so."""
-    lightgbm = _lightgbm()
-    least = int(np.clip(len(inputs) // 50, 2, 20))
-    settings = {**GROWING, "min_data_in_leaf": least, **settings}
-    if len(inputs) < ENOUGH:
-        return lightgbm.train(settings, lightgbm.Dataset(inputs, outputs), TREES)
-    kept = np.random.default_rng(settings["seed"]).random(len(inputs)) < 0.1
-    examples = lightgbm.Dataset(inputs[~kept], outputs[~kept])
-    tested = examples.create_valid(inputs[kept], outputs[kept])
-    stop = lightgbm.early_stopping(PATIENCE, verbose=False)
-    return lightgbm.train(settings, examples, TREES, valid_sets=[tested], callbacks=[stop])
 
 
 def by_probability(make: Any, inputs: Array, outputs: Array, new: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -9,13 +10,15 @@ from torch import Tensor
 
 from privee.attacks.watch import Watch
 
-Loss = Callable[[slice, Tensor], Tensor]
-"""The loss of some records, given which they are and their unknown columns; summed over parts, it is minimised."""
+Slopes = Callable[[slice, Tensor], Tensor]
+"""The slopes, in some records' unknown columns, of what is minimised: given which they are, and those columns."""
+DECAYS, SMALLEST = (0.9, 0.999), 1e-8
+"""Adam's, as everybody has them."""
 
 
 def descend(
     start: Tensor,
-    loss: Loss,
+    slopes: Slopes,
     watch: Watch,
     *,
     stage: str,
@@ -29,7 +32,7 @@ def descend(
 
     Args:
         start: where they start from, (n, columns).
-        loss: of a part of the records; records do not influence each other.
+        slopes: of a part of the records; records do not influence each other.
         watch: sees every mini-batch.
         stage: the loop's name in checkpoints.
         epochs: passes over the records.
@@ -38,21 +41,60 @@ def descend(
         step_per_batch: a step of Adam after every mini-batch, not after every epoch.
         clip: keep columns in [0, 1] after every step.
     """
-    unknown, gradient = start.clone(), torch.zeros_like(start)
-    unknown.grad = gradient
-    optimizer = torch.optim.Adam([unknown], lr=learning_rate, fused=True)
+    unknown = start.clone()
+    gradient, first, second = (torch.zeros_like(start) for _ in range(3))
     parts = in_turn(len(start), batch_size)
-    state = {"unknown": unknown, "gradient": gradient}
-    for step in watch.steps(stage, epochs * len(parts), state, optimizer):
+    state = {"unknown": unknown, "gradient": gradient, "first": first, "second": second}
+    for step in watch.steps(stage, epochs * len(parts), state):
         part = parts[step % len(parts)]
-        piece = unknown[part].requires_grad_()
-        (gradient[part],) = torch.autograd.grad(loss(part, piece), piece)
+        gradient[part] = slopes(part, unknown[part].requires_grad_())
         if step_per_batch or part is parts[-1]:
-            optimizer.step()
+            count = step + 1 if step_per_batch else (step + 1) // len(parts)
+            adam(unknown, gradient, first, second, learning_rate, count)
             gradient.zero_()
             if clip:
                 unknown.clamp_(0.0, 1.0)
     return unknown
+
+
+def adam(values: Tensor, gradient: Tensor, first: Tensor, second: Tensor, rate: float, count: int) -> None:
+    """The step with this number, from 1 on, in place; of one small tensor in half the time that torch's takes.
+
+    Args:
+        values: what is moved.
+        gradient: at these values.
+        first: decaying mean of gradients so far.
+        second: of their squares.
+        rate: how far to go.
+        count: of steps, with this one.
+    """
+    first.lerp_(gradient, 1 - DECAYS[0])
+    second.mul_(DECAYS[1]).addcmul_(gradient, gradient, value=1 - DECAYS[1])
+    size = second.sqrt().div_(math.sqrt(1 - DECAYS[1] ** count)).add_(SMALLEST)
+    values.addcdiv_(first, size, value=-rate / (1 - DECAYS[0] ** count))
+
+
+def slopes_of(loss: Callable[[slice, Tensor], Tensor]) -> Slopes:
+    """Of a loss that is summed over parts."""
+
+    def slopes(part: slice, unknown: Tensor) -> Tensor:
+        (found,) = torch.autograd.grad(loss(part, unknown), unknown)
+        return found
+
+    return slopes
+
+
+def through(logits: Tensor, unknown: Tensor, pull: Callable[[Tensor], Tensor]) -> Tensor:
+    """Slopes in the columns, given those in the logits: written out, they take a third of the time of found ones."""
+    (found,) = torch.autograd.grad(logits, unknown, pull(logits.detach()))
+    return found
+
+
+def score_slopes(logits: Tensor, target: Tensor) -> Tensor:
+    """Slopes, in the logits, of the summed squares of scores minus targets."""
+    scores = torch.softmax(logits, dim=1)
+    pulled = (scores - target).mul_(scores)
+    return pulled.sub_(scores.mul_(pulled.sum(dim=1, keepdim=True))).mul_(2.0)
 
 
 AT_ONCE = 1 << 18

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from privee.attacks.base import Attack, Needs
 from privee.attacks.column_learning import leading_directions
-from privee.attacks.descent import descend, rows_at_once
+from privee.attacks.descent import descend, rows_at_once, slopes_of
 from privee.attacks.most_likely import precision_of
 from privee.attacks.registry import register
 from privee.attacks.regressors import best_fit
@@ -136,7 +136,7 @@ class EmbeddingInversion(Attack):
         for stage, epochs, rate in (("descent", self.iterations - fine, 1.0), ("fine", fine, FINE)):
             start = descend(
                 start,
-                loss,
+                slopes_of(loss),
                 watch,
                 stage=stage,
                 epochs=epochs,

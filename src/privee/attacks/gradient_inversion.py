@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from privee.attacks.base import Attack, Needs
-from privee.attacks.descent import descend, rows_at_once
+from privee.attacks.descent import descend, rows_at_once, score_slopes, through
 from privee.attacks.log_scores import centred, centred_log
 from privee.attacks.registry import register
 from privee.attacks.view import AttackerView
@@ -51,7 +51,9 @@ class GradientInversion(Attack):
         columns = view.model.unknown_columns
         return descend(
             torch.full((view.rows, columns), self.start, dtype=view.own.dtype),
-            lambda part, unknown: self._distance(view.model.logits(view.own[part], unknown), wanted[part]),
+            lambda part, unknown: through(
+                view.model.logits(view.own[part], unknown), unknown, lambda logits: self._pull(logits, wanted[part])
+            ),
             watch,
             stage="columns",
             epochs=self.iterations,
@@ -60,8 +62,8 @@ class GradientInversion(Attack):
             clip=True,
         )
 
-    def _distance(self, logits: Tensor, wanted: Tensor) -> Tensor:
-        """Summed over records, so that each one's step is its own."""
+    def _pull(self, logits: Tensor, wanted: Tensor) -> Tensor:
+        """Slopes, in the logits, of the mean square over classes, summed over records: each one's step is its own."""
         if self.loss == "probability":
-            return (torch.softmax(logits, dim=1) - wanted).square().mean(dim=1).sum()
-        return (centred(logits) - wanted).square().mean(dim=1).sum()
+            return score_slopes(logits, wanted) / logits.shape[1]
+        return (centred(logits) - wanted) * (2 / logits.shape[1])  # log-scores that are wanted are centred too

@@ -10,11 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from privee.attacks.base import LUO, Attack, Needs
-from privee.attacks.descent import Shuffled
+from privee.attacks.descent import Shuffled, score_slopes, through
 from privee.attacks.metrics import mean_guess
 from privee.attacks.registry import register
 from privee.attacks.view import AttackerView
 from privee.attacks.watch import Watch
+from privee.attacks.white_box import WhiteBox
 
 
 @register
@@ -59,19 +60,21 @@ class GrnaGenerator(Attack):
         for step in watch.steps("generator", self.epochs * batches.per_epoch, state, optimizer):
             part = batches.at(step)
             optimizer.zero_grad()
-            made = _fill_in(generator, view.own[part], unknown_columns)
-            self._loss(view.model.scores(view.own[part], made), target[part], made, means).backward()
+            own = view.own[part]
+            drawn = _generated(generator, own, unknown_columns)
+            drawn.backward(self._slopes(view.model, own, _widened(drawn, own), target[part], means).to(drawn.dtype))
             optimizer.step()
         with torch.no_grad():
-            return _fill_in(generator.eval(), view.own, unknown_columns)
+            return _widened(_generated(generator.eval(), view.own, unknown_columns), view.own)
 
-    def _loss(self, scores: Tensor, target: Tensor, made: Tensor, means: Tensor | None) -> Tensor:
-        loss = (scores - target).square().sum()
+    def _slopes(self, model: WhiteBox, own: Tensor, made: Tensor, target: Tensor, means: Tensor | None) -> Tensor:
+        """Of the loss, in the columns made: written out but for the model's own, see `descent.through`."""
+        asked = made.requires_grad_()
+        found = through(model.logits(own, asked), asked, lambda logits: score_slopes(logits, target))
+        made, middle = made.detach(), made.detach().mean(dim=0)
         if len(made) > 1:
-            loss = loss + self.variance_weight * made.var(dim=0).sum()
-        if means is not None:
-            loss = loss + self.mean_weight * (made.mean(dim=0) - means).square().sum()
-        return loss
+            found = found.add(made - middle, alpha=2 * self.variance_weight / (len(made) - 1))
+        return found if means is None else found.add(middle - means, alpha=2 * self.mean_weight / len(made))
 
 
 def _generator(sizes: tuple[int, ...], columns: int) -> nn.Module:
@@ -81,8 +84,12 @@ def _generator(sizes: tuple[int, ...], columns: int) -> nn.Module:
     return nn.Sequential(*layers, nn.Linear(sizes[-1], columns), nn.Sigmoid())
 
 
-def _fill_in(generator: nn.Module, own: Tensor, columns: int) -> Tensor:
+def _generated(generator: nn.Module, own: Tensor, columns: int) -> Tensor:
     """In single precision: a network's fine print, which its inputs do not need."""
-    noise = torch.randn(len(own), columns)
-    made: Tensor = generator(torch.cat([own.float(), noise], dim=1))
-    return made.to(own.dtype)
+    made: Tensor = generator(torch.cat([own.float(), torch.randn(len(own), columns)], dim=1))
+    return made
+
+
+def _widened(drawn: Tensor, own: Tensor) -> Tensor:
+    """What was generated, as any other columns."""
+    return drawn.detach().to(own.dtype)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from privee.attacks.base import Attack, Needs
-from privee.attacks.descent import descend, in_turn
+from privee.attacks.descent import descend, in_turn, score_slopes, through
 from privee.attacks.registry import register
 from privee.attacks.view import AttackerView
 from privee.attacks.watch import Watch
@@ -43,12 +43,14 @@ class GrnaPaper(Attack):
     def _reconstruct(self, view: AttackerView, watch: Watch) -> Tensor:
         target, batches = view.target, len(in_turn(view.rows, self.batch_size))
 
-        def loss(part: slice, unknown: Tensor) -> Tensor:
-            return (view.model.scores(view.own[part], unknown) - target[part]).square().mean() / batches
+        def slopes(part: slice, unknown: Tensor) -> Tensor:
+            """Of the mean over all scores of a mini-batch, and over mini-batches."""
+            wanted, logits = target[part], view.model.logits(view.own[part], unknown)
+            return through(logits, unknown, lambda logits: score_slopes(logits, wanted) / (wanted.numel() * batches))
 
         return descend(
             torch.randn(view.rows, view.model.unknown_columns, dtype=view.own.dtype),
-            loss,
+            slopes,
             watch,
             stage="columns",
             epochs=self.epochs,

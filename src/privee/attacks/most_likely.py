@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from privee.attacks.descent import descend, in_turn, rows_at_once
+from privee.attacks.descent import descend, in_turn, rows_at_once, through
 from privee.attacks.log_scores import SMALLEST, by_rank, in_rank_order
 from privee.attacks.regressors import best_fit
 from privee.attacks.view import AttackerView, Auxiliary
@@ -82,16 +82,22 @@ class Problem:
         """The most likely unknown columns, from a guess on; the trust is that of all records, or of each (n, 1)."""
         wanted = target.clamp_min(self._smallest).log() - by_rank(self._bias, target)
         weight = trust / by_rank(self._variance, target)
-        lowest = math.log(self._smallest)
+        twice, lowest = 2 * weight, math.log(self._smallest)
 
-        def loss(part: slice, unknown: Tensor) -> Tensor:
-            logs = torch.log_softmax(self._model.logits(own[part], unknown), dim=1).clamp_min(lowest)
-            off = unknown - start[part]
-            return (weight[part] * (logs - wanted[part]).square()).sum() + ((off @ self._precision) * off).sum()
+        def slopes(part: slice, unknown: Tensor) -> Tensor:
+            """Of the weighted squares of what log-scores miss, and of how unlikely the columns are."""
+
+            def pull(logits: Tensor) -> Tensor:
+                logs = torch.log_softmax(logits, dim=1)
+                off = (logs.clamp_min(lowest) - wanted[part]).mul_(twice[part]).mul_(logs > lowest)
+                return off.sub_(logs.exp_().mul_(off.sum(dim=1, keepdim=True)))
+
+            matched = through(self._model.logits(own[part], unknown), unknown, pull)
+            return matched.addmm(unknown.detach() - start[part], self._precision, alpha=2.0)
 
         return descend(
             start,
-            loss,
+            slopes,
             self.watch,
             stage=stage,
             epochs=self._iterations if weight.any() else 0,

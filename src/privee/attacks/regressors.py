@@ -7,7 +7,7 @@ to beat.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import torch
@@ -31,15 +31,11 @@ class Kernel(Protocol):
 class Fit:
     """A regression: call it for new rows; `left_out` holds the prediction of each training row without that row."""
 
-    def __init__(self, kernel: Kernel, outputs: Tensor, ridge: float, eigen: tuple[Tensor, Tensor]):
-        values, vectors = eigen
+    def __init__(self, kernel: Kernel, outputs: Tensor, missed: Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]):
+        """`missed` says of outputs without their level: the kernel's weights, what is missed, and 1 - leverages."""
         self._kernel, self._level = kernel, outputs.mean(dim=0)
-        off = outputs - self._level
-        inside = vectors.T @ off
-        self._weights = vectors @ (inside / (values + ridge)[:, None])
-        share = values / (values + ridge)
-        leverage = (vectors.square() * share).sum(dim=1, keepdim=True).clamp_max(1 - 1e-6)
-        self.left_out = outputs - (off - vectors @ (share[:, None] * inside)) / (1 - leverage)
+        self._weights, off, free = missed(outputs - self._level)
+        self.left_out = outputs - off / free.clamp_min(1e-6)
         self.error = float((self.left_out - outputs).square().mean())
 
     def __call__(self, inputs: Tensor) -> Tensor:
@@ -71,16 +67,39 @@ def best_fit(inputs: Tensor, outputs: Tensor) -> Fit:
 
 
 def all_fits(inputs: Tensor, outputs: Tensor) -> Iterator[Fit]:
-    """Every candidate; one decomposition serves all ridges of a kernel."""
+    """Every candidate."""
     linear = _Linear(inputs)
     vectors, roots, _ = torch.linalg.svd(inputs - inputs.mean(dim=0), full_matrices=False)
-    yield from (Fit(linear, outputs, ridge, (roots.square(), vectors)) for ridge in RIDGES)
+    yield from (Fit(linear, outputs, _by_axes(roots.square(), vectors, ridge)) for ridge in RIDGES)
     inputs, outputs = inputs[:MOST_ROWS], outputs[:MOST_ROWS]
-    typical = float(torch.cdist(inputs, inputs).square().median())
+    apart = torch.cdist(inputs, inputs).square()
+    typical = float(apart.median())
     for width in WIDTHS:
         gaussian = _Gaussian(inputs, width * typical)
-        values, vectors = torch.linalg.eigh(gaussian(inputs))
-        yield from (Fit(gaussian, outputs, ridge, (values.clamp_min(0.0), vectors)) for ridge in KERNEL_RIDGES)
+        alike = gaussian.of(apart)
+        yield from (Fit(gaussian, outputs, _by_inverse(alike, ridge)) for ridge in KERNEL_RIDGES)
+
+
+def _by_axes(values: Tensor, vectors: Tensor, ridge: float) -> Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]:
+    def missed(off: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        inside, share = vectors.T @ off, values / (values + ridge)
+        weights = vectors @ (inside / (values + ridge)[:, None])
+        return weights, off - vectors @ (share[:, None] * inside), 1 - (vectors.square() @ share)[:, None]
+
+    return missed
+
+
+def _by_inverse(alike: Tensor, ridge: float) -> Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]:
+    """Four inverses by Cholesky take half the time of the decomposition that would serve all four ridges."""
+
+    def missed(off: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        ridged = alike.clone()
+        ridged.diagonal().add_(ridge)
+        inverse = torch.cholesky_inverse(torch.linalg.cholesky(ridged))
+        weights = inverse @ off
+        return weights, ridge * weights, ridge * inverse.diagonal()[:, None]
+
+    return missed
 
 
 class _Linear:
@@ -97,7 +116,11 @@ class _Gaussian:
         self._centres, self._scale = centres, max(scale, 1e-12)
 
     def __call__(self, inputs: Tensor) -> Tensor:
-        return torch.exp(-torch.cdist(inputs, self._centres).square() / self._scale)
+        return self.of(torch.cdist(inputs, self._centres).square())
+
+    def of(self, apart: Tensor) -> Tensor:
+        """From squared distances."""
+        return torch.exp(-apart / self._scale)
 
     def weighted(self, inputs: Tensor, weights: Tensor) -> Tensor:
         return self(inputs) @ weights

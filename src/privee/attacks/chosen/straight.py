@@ -14,6 +14,7 @@ from torch import Tensor
 from privee.attacks.chosen.answers import Answer, Limits
 from privee.attacks.chosen.belief import Prior, spread_of
 from privee.attacks.chosen.planes import CutGaussian
+from privee.attacks.descent import adam
 from privee.attacks.regressors import best_fit
 from privee.attacks.view import AttackerView
 from privee.attacks.white_box import WhiteBox
@@ -118,36 +119,46 @@ class Additive:
         wanted = _mirrored(self._y.samples(MEMBERS // 2, draws), self._y.mean[:, None])
         shape = (n, MEMBERS // 2, self._prior.directions)
         known = _mirrored(torch.randn(shape, generator=draws, dtype=wanted.dtype), 0.0)
-        y = (known if self._reached is None else self._reached).clone().requires_grad_()
-        loss = self._explaining(wanted, known)
-        optimizer = torch.optim.Adam([y], lr=RATE, fused=True)
+        y = (known if self._reached is None else self._reached).clone()
+        slopes = self._slopes_of_explaining(wanted, known)
+        first, second = torch.zeros_like(y), torch.zeros_like(y)
         for step in range(STEPS):
             done = step / (STEPS - 1)
-            optimizer.param_groups[0]["lr"] = RATE * (1 - done) + RATE / 50
-            (y.grad,) = torch.autograd.grad(loss(y, WIDEST * (NARROWEST / WIDEST) ** done), y)
-            optimizer.step()
-        self._reached = y.detach()
-        return self._columns(self._reached).reshape(n, MEMBERS, -1).mean(dim=1)
+            downhill = slopes(y, WIDEST * (NARROWEST / WIDEST) ** done)
+            adam(y, downhill, first, second, RATE * (1 - done) + RATE / 50, step + 1)
+        self._reached = y
+        return self._columns(y).reshape(n, MEMBERS, -1).mean(dim=1)
 
     def _columns(self, y: Tensor) -> Tensor:
         return self._prior.guess.repeat_interleave(MEMBERS, dim=0) + y @ self._prior.mapping.T
 
-    def _explaining(self, wanted: Tensor, known: Tensor) -> Callable[[Tensor, float], Tensor]:
-        """How badly y explains the part that was drawn and what was known, if so much may be missed."""
+    def _slopes_of_explaining(self, wanted: Tensor, known: Tensor) -> Callable[[Tensor, float], Tensor]:
+        """Slopes in y of how badly it explains the part that was drawn and what was known, if so much may be missed.
+
+        That is, of the sum of squares of what is missed of the part, in units of its own spread, and of `y - known`;
+        and, of few columns, of how far they lie outside. All but the model's own slopes is written out: to find those
+        of a dozen small steps took longer than the steps.
+        """
         values, vectors = torch.linalg.eigh(self._y.covariance)
-        parts = self._parts_prior.guess.repeat_interleave(MEMBERS, dim=0)
-        back = torch.linalg.pinv(self._parts_prior.mapping).T
+        values, back = values.clamp_min(0.0), torch.linalg.pinv(self._parts_prior.mapping)
+        guess = self._prior.guess.repeat_interleave(MEMBERS, dim=0)
+        # In directions of the belief: what is missed is `part @ back.T - aimed`, and its slopes go back by `back`.
+        aimed = self._parts_prior.guess.repeat_interleave(MEMBERS, dim=0) @ back.T + wanted
+        mapping, boxed = self._prior.mapping, guess.shape[1] <= BOXED
 
-        def loss(y: Tensor, may_miss: float) -> Tensor:
-            columns = self._columns(y)
-            off = ((self._part(columns) - parts) @ back - wanted).reshape(len(values), MEMBERS, -1) @ vectors
-            off = off / (values.clamp_min(0.0)[:, None] + may_miss**2).sqrt()
-            loss = off.square().sum() + (y - known).square().sum()
-            if columns.shape[1] <= BOXED:
-                loss = loss + ((columns - columns.clamp(0.0, 1.0)) / OUTSIDE).square().sum()
-            return loss
+        def slopes(y: Tensor, may_miss: float) -> Tensor:
+            columns = torch.addmm(guess, y, mapping.T).requires_grad_()
+            part = self._part(columns)
+            weights = (vectors / (values + may_miss**2)[:, None]) @ vectors.mT
+            off = torch.addmm(aimed, part.detach(), back.T, beta=-1.0)
+            pull = (off.view(len(values), MEMBERS, -1) @ weights).flatten(0, 1) @ back
+            (found,) = torch.autograd.grad(part, columns, pull)
+            if boxed:
+                outside = columns.detach()
+                found = found.add(outside - outside.clamp(0.0, 1.0), alpha=OUTSIDE**-2)
+            return torch.addmm(y - known, found, mapping).mul_(2.0)
 
-        return loss
+        return slopes
 
 
 def _mirrored(drawn: Tensor, middle: Tensor | float) -> Tensor:
