@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+import threading
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,33 @@ def test_logistic_digits_and_parquet_files_too(world, run_name):
 
 
 # What a well-behaved gateway never makes it do.
+
+
+def test_only_what_is_soon_done_is_done_on_the_event_loop(world):
+    """By what the last message took, for each byte of its ids; the first goes to a thread."""
+    where: list[bool] = []
+
+    class Told(SlowStore):
+        def find(self, entities: Any) -> Any:
+            where.append(threading.current_thread() is threading.main_thread())
+            return super().find(entities)
+
+    async def work(store: SlowStore) -> None:
+        async with served(world, store) as server:
+            channel = PartyChannel({"active": str(server.address)}, None)
+            for seconds in (0.0, 0.0, 0.1, 0.0, 0.0):
+                store.seconds = seconds
+                for _ in range(5):  # a busy machine makes any of them slow
+                    await channel.embeddings(["a"])
+            await channel.close()
+
+    asyncio.run(work(Told(0.0)))
+    quick, slow, again = where[1:10], where[11:15], where[16:]
+    assert not where[0]
+    assert any(quick), "some were done on the event loop"
+    assert not any(slow)
+    assert not where[15], "after a slow one it is not known yet"
+    assert any(again)
 
 
 def test_a_busy_party_still_says_how_it_is_and_finishes_when_stopped(world):

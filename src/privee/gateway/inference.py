@@ -144,19 +144,19 @@ class Inference:
         self._spent.update([entities[place] for place in refusal.positions] or [key_id])
 
     @traced("privee.ledger.early")
-    async def _refuse_early(self, counter: GroupCommit, ask: ChargeRequest) -> Sequence[bytes] | None:
+    async def _refuse_early(self, counter: GroupCommit, ask: ChargeRequest) -> Sequence[bytes]:
         """Spare the parties what will be refused. Whether it fits is decided by the charge, once all is ready.
 
         Gives the entities' hashes, which the charge needs too.
         """
-        quote = await self.quote(ask.entities, ask.key_id)
-        if quote.allowed:
+        allowed, hashes = await counter.read(counter.ledger.admits, ask)
+        if allowed:
             self._spent.difference_update([*ask.entities, ask.key_id] if self._spent else ())
-            return quote.hashes
+            return hashes
         refusal = await counter.read(counter.ledger.refuse, ask)
         if refusal is not None:
             raise refusal
-        return quote.hashes
+        return hashes
 
     @traced("privee.release")
     async def _release(self, scores: Floats, query: Query) -> Floats:

@@ -42,12 +42,13 @@ from privee.pki.identity import COORDINATOR, COORDINATOR_NAME, Identity
 
 Result = TypeVar("Result")
 WORKERS = 4
+INLINE_SECONDS = 0.002  # of work on the event loop: others wait as long as they would for a turn of the interpreter
 READ_SECONDS = 30.0  # for a call's message to come
 GRACE = 5.0  # seconds for calls in flight when stopping
 
 
 class PartyHandler:
-    """Answers the two methods. The event loop only reads and writes; the work is done in threads."""
+    """Answers the two methods. The event loop reads and writes; work that would hold it up is done in threads."""
 
     def __init__(
         self, about: About, model: ServedModel, store: Store, *, tls: bool, ledger: PartyLedger | None = None
@@ -55,6 +56,7 @@ class PartyHandler:
         self.about, self._model, self._store, self._ledger = about, model, store, ledger
         self._admission = Admission(tls=tls)
         self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="embed")
+        self._byte_seconds = INLINE_SECONDS  # before the first message: too long for the event loop
 
     def handler(self) -> Any:
         """For gRPC: bytes in, bytes out. As streams, of one message: any other is read before its caller is known."""
@@ -80,7 +82,7 @@ class PartyHandler:
     async def _embedded(self, frame: bytes, context: aio.ServicerContext) -> bytes:
         started = time.perf_counter()
         try:
-            count, unknown, reply = await self.in_thread(self.answer, frame)
+            count, unknown, reply = await self._answered(frame)
         except FrameError:
             await refuse(context, grpc.StatusCode.INVALID_ARGUMENT, "not a valid message")
         except StoreError as error:
@@ -101,11 +103,20 @@ class PartyHandler:
         log("embedded", count=count, unknown=unknown, seconds=seconds, peer=COORDINATOR)
         return reply
 
+    async def _answered(self, frame: bytes) -> tuple[int, int, bytes]:
+        """On the event loop if that is soon done, by what a byte of the last message's ids took: else in a thread."""
+        if not self.waits and _id_bytes(frame) * self._byte_seconds < INLINE_SECONDS:
+            return self.answer(frame)
+        return await self.in_thread(self.answer, frame)
+
     def answer(self, frame: bytes) -> tuple[int, int, bytes]:
         """How many entities were asked for, how many are unknown, and the reply."""
+        started = time.perf_counter()
         request = EmbedRequest.decode(frame)
         reply = self.reply(request)
-        return len(request.entities), len(reply.unknown), reply.encode()
+        encoded = reply.encode()
+        self._byte_seconds = (time.perf_counter() - started) / _id_bytes(frame)
+        return len(request.entities), len(reply.unknown), encoded
 
     def reply(self, request: EmbedRequest) -> EmbedReply:
         """The same, of a message and as one."""
@@ -160,6 +171,11 @@ class PartyServer:
     async def stop(self, grace: float = GRACE) -> None:
         """Take no more calls and let those in flight end."""
         await self._server.stop(grace)
+
+
+def _id_bytes(frame: bytes) -> int:
+    """How long a message's header is, hence nearly its ids; columns behind it take little time."""
+    return int.from_bytes(frame[:4], "big")
 
 
 async def _only(frames: AsyncIterator[bytes], context: aio.ServicerContext) -> bytes:

@@ -40,6 +40,8 @@ def play(url: str, limits, many: int, monkeypatch, *, seed: int) -> list:
             price = rng.choice([ONE, Price.of_epsilon(0.25), Price.of_epsilon(1.0)])
             asked = None if limits.variants is None else "".join(rng.choice("aaab") for _ in chosen)
             said.append(replace(ledger.price(chosen, price, "key"), refusal=None))
+            admitted, hashes = ledger.admits(ask(*chosen, price=price))
+            assert (admitted, hashes) == (said[-1].allowed, said[-1].hashes)
             (outcome,) = ledger.charge_many([ask(*chosen, price=price, asked=asked)])
             said.append(
                 (outcome.charged, outcome.remaining)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from privee.errors import PriveeError
-from privee.gateway.http.binary import attach, read_numbers, read_texts, split
+from privee.gateway.http.binary import MANY, attach, read_numbers, read_texts, split
 from privee.gateway.http.problems import RequestValidationError
 from privee.gateway.http.protocol import InferRequest, read_query, wants_binary
 from privee.gateway.rpc.bounds import MOST_FIELDS, check_fields
@@ -142,6 +142,22 @@ def test_texts_come_back_as_they_were(texts):
     assert read_texts(memoryview(packed([one.encode() for one in texts])), len(texts)) == texts
 
 
+SHORT = st.lists(st.text(st.sampled_from("\0\1\2\3ab"), max_size=3), min_size=MANY, max_size=MANY + 9)
+
+
+@given(SHORT, st.integers(0, 100), st.sampled_from([b"", b"\0", b"\1", b"\1\0\0\0a", b"ab"]), st.integers(0, 3))
+def test_many_short_texts_come_back_or_their_lengths_are_wrong(texts, place, instead, size):
+    """Also such as look like lengths, and bytes in which something was exchanged."""
+    data = packed([one.encode() for one in texts])
+    assert read_texts(memoryview(data), len(texts)) == texts
+    place = min(place, len(data))
+    try:
+        found = read_texts(memoryview(data[:place] + instead + data[place + size :]), len(texts))
+    except PriveeError:
+        return
+    assert packed([one.encode() for one in found]) == data[:place] + instead + data[place + size :]
+
+
 @given(st.binary(max_size=60), st.integers(1, 9))
 def test_any_bytes_are_texts_or_one_clear_error(data, count):
     try:
@@ -161,6 +177,9 @@ def test_any_bytes_are_texts_or_one_clear_error(data, count):
         (b"\xff\xff\xff\xff" + b"a" * 9, 1, "end within position 0"),
         (packed([b"a", b"b"]), 1, "5 bytes too many"),
         (packed([b"a", b"\xff"]), 2, "position 1 is not Unicode"),
+        (packed([b"a"] * MANY) + b"\x02\x00\x00\x00a" + packed([b"a"]), MANY + 2, f"end within position {MANY + 1}"),
+        (packed([b"a"] * MANY) + b"\x03\x00\x00\x00ab", MANY + 1, f"end within position {MANY}"),
+        (packed([b"a"] * (MANY + 1)), MANY, "5 bytes too many"),
     ],
 )
 def test_wrong_lengths_are_told(data, count, words):

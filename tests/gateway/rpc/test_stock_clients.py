@@ -7,6 +7,7 @@ import ssl
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -275,6 +276,9 @@ def test_what_fails_at_a_party_is_told_alike_and_costs_nothing(ask, world):
             one = ask(way)
             code, words = one.refusal(["380"])
             assert (code in (503, 504), PARTIES[1] in words) == (True, True), words
+        until = time.monotonic() + 10  # the gateway looks once a second
+        while ask("grpc").client.is_server_ready() and time.monotonic() < until:
+            time.sleep(0.1)
         assert not ask("grpc").client.is_server_ready()
         assert not ask("grpc").client.is_model_ready(MODEL)
         assert not ask("binary").client.is_server_ready()

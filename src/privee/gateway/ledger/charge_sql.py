@@ -51,6 +51,7 @@ class Counting:
         grouped = (*_SUMS, "window_started")
         self._look_alike = packed.select((*grouped, "MAX(variants)", "COUNT(*)"), "spending")
         self._look_alike += f" GROUP BY {', '.join(grouped)}"
+        self._highest = packed.select([f"MAX({name})" for name in _SUMS], "spending")
         self._windows = packed.select(("entity", "window_started"), "spending")
         self.record_statement = f"INSERT INTO releases VALUES ({', '.join([mark] * 6)})"  # noqa: S608
 
@@ -130,6 +131,13 @@ class Counting:
             sums.add(NOTHING if is_over(self.limits, started, now) else Price(*spent))
             most, known = max(most, variants), known + count
         return sums | ({NOTHING} if known < len(entities) else set()), most
+
+    def highest(self, cursor: Any, entities: Collection[bytes]) -> Price:
+        """The highest of each sum among what these have spent, whether its window is over or not."""
+        if not entities:
+            return NOTHING
+        cursor.execute(self._highest, packed(entities))
+        return Price(*(most or 0 for most in cursor.fetchone()))
 
     def windows(self, cursor: Any, entities: Collection[bytes]) -> dict[bytes, int]:
         """When the windows of entities that were charged started."""

@@ -21,7 +21,7 @@ from privee.gateway.budget.price import Price
 from privee.gateway.ledger import losses, opening, resets, views
 from privee.gateway.ledger.charge_sql import Counting
 from privee.gateway.ledger.charging import DoesNotFitError, charge_all, record_refused, refuse_all
-from privee.gateway.ledger.limits import Limits
+from privee.gateway.ledger.limits import Limits, fits
 from privee.gateway.ledger.party_calls import SentCall, record
 from privee.gateway.ledger.quoting import MANY, Known, quote, quote_alike, read_overrun
 from privee.gateway.ledger.requests import (
@@ -128,15 +128,27 @@ class Ledger:
         known, now = self._know(ChargeRequest(entities, price, key_id or "-", "-")), self.now()
 
         def work(cursor: Any) -> ChargeQuote:
-            different = set(known.entities)
-            overrun = read_overrun(cursor, self._counting, known, now) if key_id else None
-            if len(different) == len(known.entities) >= MANY:
-                found = quote_alike(self.limits, *self._counting.look_alike(cursor, different, now), known, overrun)
-                if found is not None:
-                    return found
-            return quote(self.limits, *self._counting.look(cursor, different, now), known, overrun)
+            return self._quote(cursor, known, now, key_id)
 
         return dataclasses.replace(self._reading.run(work), hashes=known.entities)
+
+    def admits(self, ask: ChargeRequest) -> tuple[bool, Sequence[bytes]]:
+        """Whether `price` would allow it, in less time where everybody asked about is far from the limits; and hashes.
+
+        What the highest of all their sums can bear, each of them can.
+        """
+        known, now = self._know(ask), self.now()
+
+        def work(cursor: Any) -> bool:
+            different = set(known.entities)
+            if len(different) == len(known.entities) >= MANY:
+                overrun = read_overrun(cursor, self._counting, known, now)
+                highest = self._counting.highest(cursor, different)
+                if overrun is None and fits(self.limits, highest.plus(ask.price)):
+                    return True
+            return self._quote(cursor, known, now, ask.key_id).allowed
+
+        return self._reading.run(work), known.entities
 
     def charge(self, ask: ChargeRequest) -> Receipt:
         """Count the releases of a request; they may leave once this returns.
@@ -255,6 +267,15 @@ class Ledger:
         entities = hash_entities(self.keys.entities, ask.entities) if ask.hashes is None else list(ask.hashes)
         asked = ask.questions
         return Known(ask, entities, None if asked is None else hash_questions(self.keys.questions, entities, asked))
+
+    def _quote(self, cursor: Any, known: Known, now: int, key_id: str | None) -> ChargeQuote:
+        different = set(known.entities)
+        overrun = read_overrun(cursor, self._counting, known, now) if key_id else None
+        if len(different) == len(known.entities) >= MANY:
+            found = quote_alike(self.limits, *self._counting.look_alike(cursor, different, now), known, overrun)
+            if found is not None:
+                return found
+        return quote(self.limits, *self._counting.look(cursor, different, now), known, overrun)
 
     def _settle(self, asks: dict[int, Known], now: int) -> dict[int, Receipt | DoesNotFitError]:
         """All at once; if that does not fit, in two parts, so that a few that are refused cost the others little."""
