@@ -34,14 +34,18 @@ def slow(table):
 '''
 
 
-def text_pipeline(frame, y, file):
+def text_pipeline(frame, y, file, *, filled=False):
     import skops.io
     from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder
 
-    encoder = ColumnTransformer([("text", OneHotEncoder(handle_unknown="ignore"), ["work"])], remainder="passthrough")
+    texts = OneHotEncoder(handle_unknown="ignore")
+    if filled:
+        texts = make_pipeline(SimpleImputer(strategy="most_frequent"), texts)
+    encoder = ColumnTransformer([("text", texts, ["work"])], remainder="passthrough")
     model = make_pipeline(encoder, LogisticRegression(max_iter=500)).fit(frame[["work", "age"]], y)
     skops.io.dump(model, file)
     return model

@@ -80,6 +80,24 @@ def test_frames_of_pandas(key_file):
     assert same_bits(pa.Table.from_pandas(found, preserve_index=False), release(table))
 
 
+def test_a_frame_as_predict_proba_leaves_it(key_file):
+    """Its columns are numbered, and of a part without rows pandas does not tell that ids are text."""
+    import pandas as pd
+
+    table = score_table(6)
+    frame = pd.DataFrame(np.column_stack([table[name] for name in CLASSES])).assign(person=table["person"].to_pylist())
+    numbered = release_batches(DEFENSE, key=key_file, **GIVEN | {"columns": [0, 1, 2]})
+    expected = release_batches(DEFENSE, key=key_file, **GIVEN)(table)
+    found = numbered(frame)
+    assert np.array_equal(found[[0, 1, 2]], np.column_stack([expected[name] for name in CLASSES]))
+    nobody = frame.astype({"person": object})[:0]
+    assert numbered(nobody).equals(nobody)
+    with pytest.raises(PriveeError, match="the column 'person' holds values of different kinds"):
+        numbered(frame.assign(person=["p", 1, "p", 2, "p", 3]))
+    with pytest.raises(PriveeError, match="no column 2"):
+        numbered(nobody[[0, 1, "person"]])
+
+
 def test_what_is_wrong_is_told(key_file):
     release = release_batches(DEFENSE, key=key_file, **GIVEN)
     table = score_table(4)

@@ -123,6 +123,36 @@ def test_the_hook_on_fastapi(protector):
         assert "privee_request" not in client.get("/openapi.json").text
 
 
+def test_the_hook_with_one_number_for_an_id_and_with_none(protector):
+    protect = protector()
+
+    @protect.replaces("scores", entities="id")
+    async def one(id: int):
+        return {"id": id or None, "scores": SCORES["7"]}
+
+    with serving(protect, one=one) as client:
+        answer = client.post("/one", params={"id": 7}).json()
+        assert (answer["id"], np.argmax(answer["scores"])) == (7, 0)
+        assert protect.ledger.spent("7").lifetime_releases == 1
+        nobody = client.post("/one", params={"id": 0})
+        assert (nobody.status_code, nobody.json()) == (500, {"detail": "nothing was released: 'id' holds no ids"})
+
+
+def test_nobody_is_no_entity(protector):
+    protect = protector()
+
+    async def risk(ids: list[str], protected: Annotated[Protected, Depends(protect)]):
+        return (await protected.release(ids, [SCORES["7"]] * len(ids))).tolist()
+
+    with serving(protect, risk=risk) as client:
+        assert client.post("/risk", json=["7"]).status_code == 200
+        for ids, words in (([], "no entity was asked about"), (["7", ""], "at position 1 is empty")):
+            answer = client.post("/risk", json=ids)
+            assert (answer.status_code, answer.headers["x-privee-code"]) == (400, "bad-request"), answer.text
+            assert words in answer.json()["detail"]
+        assert protect.ledger.spent("7").lifetime_releases == 1
+
+
 def test_the_hook_on_starlette(protector):
     protect = protector()
 

@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
 import privee
-from privee.errors import SettingError
+from privee.errors import ScoreError, SettingError
 
 mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed: privee[mlflow]")
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning", "ignore::DeprecationWarning")
@@ -64,6 +64,19 @@ def test_a_saved_model_gives_releases_when_it_is_loaded(monkeypatch, tmp_path):
     check(model, str(tmp_path / "protected"), monkeypatch)
     assert f"privee=={privee.__version__}" in (tmp_path / "protected" / "requirements.txt").read_text("utf-8")
     assert not list((tmp_path / "protected").glob("*.pkl"))  # the defense is code and a spec
+
+
+def test_classes_are_not_released_as_scores(tmp_path, monkeypatch):
+    """A model that was logged as MLflow does by itself predicts classes; of two, 0 and 1 could be probabilities."""
+    from privee.adapters.mlflow import _parts
+
+    monkeypatch.chdir(tmp_path)
+    two = Y < 2
+    model = LogisticRegression(max_iter=500).fit(X[two], Y[two])
+    mlflow.sklearn.save_model(model, str(tmp_path / "bare"), pip_requirements=["scikit-learn"])
+    mlflow.pyfunc.save_model(str(tmp_path / "protected"), **_parts("bare", privee.defense(SPEC), tmp_path))
+    with pytest.raises(ScoreError, match=r'is a class, not a score.*pyfunc_predict_fn="predict_proba"'):
+        mlflow.pyfunc.load_model(str(tmp_path / "protected")).predict(X)
 
 
 @pytest.mark.slow

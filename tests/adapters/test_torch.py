@@ -123,13 +123,16 @@ def test_a_compiled_model_releases_too():
 
 
 @pytest.mark.filterwarnings("ignore")  # PyTorch's own, about tracing
-@pytest.mark.parametrize("way", ["trace", "hook", "export"])
+@pytest.mark.parametrize("way", ["trace", "hook", "export", "script"])
 def test_a_release_is_in_no_graph_that_is_saved(way):
     """Recorded, the release of the example would be handed out for every record."""
     model, x = linear().eval(), torch.randn(5, 6)
     if way == "hook":
         protect_outputs(model, SPEC, outputs="logits")
     served = nn.Sequential(model, ReleasedScores(SPEC, outputs="logits")).eval() if way != "hook" else model
-    record = {"export": lambda: torch.export.export(served, (x,), strict=False)}
-    with pytest.raises(SettingError, match="trace or export the model without it"):
+    record = {
+        "export": lambda: torch.export.export(served, (x,), strict=False),
+        "script": lambda: torch.jit.script(served),
+    }
+    with pytest.raises(SettingError, match="script, trace or export the model without it"):
         record.get(way, lambda: torch.jit.trace(served, x, check_trace=False))()

@@ -122,6 +122,10 @@ BAD_FILES = {
     "ragged.csv": ("a,b\n0.5,0.5\n0.5\n", "a row has 1 columns where the header has 2"),
     "empty.csv": ("", "the file is empty"),
     "header.csv": ("a,b\n", "there are no rows"),
+    "semicolons.csv": ("id;a;b\n1;0.5;0.5\n", "what parts it seems to be ';': say --delimiter ';'"),
+    "tabs.csv": ("\ufeffid\ta\tb\n1\t0.5\t0.5\n", "what parts it seems to be '\\t': call the file .tsv"),
+    "names.csv": ("id,h\udcf6ch,b\n1,0.5,0.5\n", "names.csv: this is no UTF-8 text: save it as UTF-8"),
+    "ids.csv": ("id,a,b\n\udcfc,0.5,0.5\n", "ids.csv: this is no UTF-8 text: save it as UTF-8"),
     "twice.csv": ("a,a\n0.5,0.5\n", "the column name 'a' appears twice"),
     "empty.parquet": ("", "empty.parquet: the file is empty"),
     "empty.npy": ("", "empty.npy: the file is empty"),
@@ -134,7 +138,7 @@ BAD_FILES = {
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_bad_files_get_one_line_and_leave_nothing(tmp_path, name, privee):
     text, message = BAD_FILES[name]
-    (tmp_path / name).write_text(text)
+    (tmp_path / name).write_text(text, encoding="utf-8", errors="surrogateescape")  # \udcf6 is the byte f6 alone
     code, out, err = privee("protect", name, "-d", "privee-u:rho=0.1", "-o", "out.csv")
     assert code == 2
     assert out == ""

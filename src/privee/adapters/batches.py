@@ -85,12 +85,14 @@ class Batches:
         names = list(frame.columns)
         for column in (*self.columns, self.id_column):
             _place(names, column)
-        ids = _texts(pa.array(frame[self.id_column], from_pandas=True), self.id_column)
-        scores = _scores({name: pa.array(frame[name], from_pandas=True) for name in self.columns})
-        release = self._released(ids, scores)
-        kinds = {name: frame[name].dtype for name in self.columns}
-        made = {name: values.astype(np.float64) for name, values in zip(self.columns, release.T, strict=True)}
-        return frame.assign(**made).astype(kinds)
+        if not len(frame):  # of no rows pandas may not tell the type
+            return frame
+        ids = _texts(_arrow_of(frame, self.id_column), self.id_column)
+        scores = _scores({name: _arrow_of(frame, name) for name in self.columns})
+        release, made = self._released(ids, scores), frame.copy()
+        for name, values in zip(self.columns, release.T, strict=True):
+            made[name] = values.astype(np.float64)
+        return made.astype({name: frame[name].dtype for name in self.columns})
 
     def _released(self, ids: list[str], scores: NDArray[Any]) -> NDArray[Any]:
         if not len(scores):
@@ -147,6 +149,13 @@ def _place(names: Sequence[str], wanted: str) -> int:
     if list(names).count(wanted) != 1:
         raise PriveeError(f"the batch has no column {wanted!r}, or two; its columns are {', '.join(map(str, names))}")
     return list(names).index(wanted)
+
+
+def _arrow_of(frame: Any, name: str) -> Any:
+    try:
+        return pa.array(frame[name], from_pandas=True)
+    except pa.ArrowException:
+        raise PriveeError(f"the column {name!r} holds values of different kinds; give all of them one type") from None
 
 
 def _scores(columns: Mapping[str, Any]) -> NDArray[Any]:

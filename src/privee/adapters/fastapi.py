@@ -13,7 +13,7 @@ import inspect
 import json
 import os
 import secrets
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -208,6 +208,7 @@ class Protected:
         if protector.pinned:
             questions = _questions(protector.version, columns, len(ids))
         with _told():
+            _check_entities(ids)
             return ChargeRequest(ids, protector.price, self.who, secrets.token_hex(16), questions=questions)
 
     def _made(self, entities: str | Sequence[str], scores: Any) -> NDArray[np.float64]:
@@ -245,6 +246,14 @@ class _told:  # noqa: N801  # a context manager, used like a function
             raise HTTPException(400, str(error), {"x-privee-code": "bad-request"}) from None
 
 
+def _check_entities(ids: Sequence[str]) -> None:
+    """All that have no id would be counted as one entity."""
+    if not ids:
+        raise PriveeError("no entity was asked about")
+    if "" in ids:
+        raise PriveeError(f"the id of the entity at position {ids.index('')} is empty")
+
+
 def _questions(version: str, columns: Any, count: int) -> list[bytes]:
     if columns is None:
         raise SettingError("variants are limited: give release() the columns that were put in, one row per entity")
@@ -261,7 +270,10 @@ async def _replaced(found: Any, field: str, entities: str, protected: Protected)
     if not isinstance(plain, dict) or field not in plain or entities not in plain:
         raise HTTPException(500, f"nothing was released: the answer has no {field!r} and {entities!r}")
     ids = plain[entities]
-    release = await protected.release(ids if isinstance(ids, str) else [str(one) for one in ids], plain[field])
+    if not isinstance(ids, str | int | Iterable):
+        raise HTTPException(500, f"nothing was released: {entities!r} holds no ids")
+    known = str(ids) if isinstance(ids, str | int) else [str(one) for one in ids]
+    release = await protected.release(known, plain[field])
     answer = plain | {field: np.asarray(release).tolist()}
     if not isinstance(found, JSONResponse):
         return answer

@@ -24,7 +24,7 @@ from privee.randomness import Draws
 
 __all__ = ["ReleasedScores", "protect_outputs"]
 
-NO_GRAPH = "a release is drawn anew in each call: trace or export the model without it, and protect what loads it"
+NO_GRAPH = "a release is drawn anew in each call: script, trace or export the model without it; protect what loads it"
 
 
 class ReleasedScores(nn.Module):
@@ -63,6 +63,10 @@ class ReleasedScores(nn.Module):
             scores = torch.softmax(scores, dim=-1)
         release: Tensor = self.defense.release(scores.reshape(-1, scores.shape[-1]), draws=self.draws)
         return release.reshape(scores.shape)
+
+    def __prepare_scriptable__(self) -> nn.Module:
+        """What `torch.jit.script` asks first, of this module and of any that holds it."""
+        raise SettingError(NO_GRAPH)
 
     def extra_repr(self) -> str:
         """The defense's settings."""

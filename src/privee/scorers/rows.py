@@ -19,6 +19,11 @@ def scores_of_outputs(values: Any, *, logits: bool = False) -> Floats:
     outputs = np.asarray(values)
     if outputs.ndim not in (1, 2):
         raise ScoreError(f"expected (rows, classes), or one probability for each row, got shape {outputs.shape}")
+    if outputs.dtype.kind in "iub" and (outputs.ndim == 1 or outputs.shape[1] == 1):
+        raise ScoreError(
+            "one whole number for each row is a class, not a score: ask the model for probabilities (a model of "
+            'scikit-learn is logged in MLflow with pyfunc_predict_fn="predict_proba")'
+        )
     rows = to_rows(outputs if outputs.ndim == 2 else outputs[:, None])[0]
     if rows.shape[1] == 1:
         rows = np.concatenate([np.zeros_like(rows), rows], axis=1) if logits else _both(rows)

@@ -7,7 +7,7 @@ import joblib
 import numpy as np
 import pytest
 
-from privee.errors import PriveeError, SettingError
+from privee.errors import PriveeError, ScoreError, SettingError
 from privee.gateway.scorers.base import open_scorer
 from privee.gateway.scorers.reading import scores_in
 from privee.gateway.scorers.rows import FileRows, Rows
@@ -47,6 +47,31 @@ def test_skops_with_a_pipeline_of_texts(people, tmp_path):
     assert (unknown, rows.values.dtype) == ((), object)
     expected = model.predict_proba(frame.loc[[5, 0, 2], ["work", "age"]])
     assert np.allclose(scores_in(scorer.outputs(rows), 3, 3, logits=False), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("filled", [False, True])
+def test_codes_that_were_text_and_are_numbers_here_are_named(people, tmp_path, filled):
+    """A CSV file has no types, so `02` is 2 there; Parquet knows better.
+
+    Behind something that fills gaps, an encoder takes such a number for a code it does not know, and says nothing.
+    """
+    import pandas as pd
+
+    frame = pd.DataFrame({"work": ["01", "02", "10"] * 20, "age": people.x[:, 0]})
+    model = models.text_pipeline(frame, people.y, tmp_path / "m.skops", filled=filled)
+    table = frame.assign(person=people.ids)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    table.to_parquet(tmp_path / "t.parquet")
+    scorer = opened(tmp_path / "m.skops")
+    found = FileRows(tmp_path / "t.parquet", "person", scorer.names).find(["p001"]).rows
+    assert np.allclose(scorer.outputs(found), model.predict_proba(frame[1:2]))
+    with pytest.raises(
+        PriveeError, match=r"fitted on text in work, and the rows hold numbers there: .* Parquet"
+    ) as caught:
+        scorer.outputs(FileRows(tmp_path / "t.csv", "person", scorer.names).sample())
+    assert "\n" not in str(caught.value)
+    if filled:  # a gap is no number
+        assert scorer.outputs(Rows(("work", "age"), np.array([[np.nan, 1.0]]))).shape == (1, 3)
 
 
 def test_skops_with_a_pipeline_that_fills_gaps(people, tmp_path):
@@ -189,6 +214,14 @@ def test_what_is_no_model_is_one_clear_line(tmp_path, name):
         opened(tmp_path / "absent.onnx")
     with pytest.raises(SettingError, match="give a file that ends in"):
         opened(tmp_path / "model.h5")
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 1], [[0], [1], [1]], [False, True, True]])
+def test_classes_are_no_scores(labels):
+    """As `predict` gives them where `predict_proba` was meant; taken for probabilities, they would be released."""
+    with pytest.raises(ScoreError, match="one whole number for each row, which is a class"):
+        scores_in(np.array(labels), 3, 2, logits=False)
+    assert scores_in(np.array(labels, dtype=float), 3, 2, logits=False).tolist() == [[1, 0], [0, 1], [0, 1]]
 
 
 def test_a_regression_gives_no_scores(people, tmp_path):

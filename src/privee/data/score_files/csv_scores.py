@@ -29,6 +29,7 @@ from privee.scores.forms import Floats
 
 CSV_BLOCK = 1 << 20  # Arrow reads some 30 blocks ahead, so this is what bounds memory
 CSV_CELL = 256  # and a row has to fit into a block
+NOT_UTF8 = "this is no UTF-8 text: save it as UTF-8 (in a spreadsheet, as CSV UTF-8)"
 
 
 class CsvReader:
@@ -78,7 +79,7 @@ class CsvReader:
         counts = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message)
         if counts:
             return f"a row has {counts[3]} columns where the header has {counts[2]}"
-        return "this is not a readable CSV file"
+        return NOT_UTF8 if "UTF8" in message else "this is not a readable CSV file"
 
     def _row_of(self, column: int, cell: str) -> int | None:
         """The first data row with this cell; the file is read once more, as only now a row is asked for."""
@@ -147,11 +148,18 @@ def csv_names(path: Path, delimiter: str) -> list[str]:
     """The names in a CSV file's header."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            return next(csv.reader(file, delimiter=delimiter))
+            names = next(csv.reader(file, delimiter=delimiter))
     except StopIteration:
         raise PriveeError("the file is empty") from None
-    except (UnicodeDecodeError, csv.Error):
+    except UnicodeDecodeError:
+        raise PriveeError(NOT_UTF8) from None
+    except csv.Error:
         raise PriveeError("this is not a readable CSV file") from None
+    other = next((sign for sign in ";\t|" if sign in names[0]), None) if len(names) == 1 else None
+    if other is not None:
+        say = "call the file .tsv" if other == "\t" else f"say --delimiter '{other}'"
+        raise PriveeError(f"the header is one column, and what parts it seems to be {other!r}: {say}")
+    return names
 
 
 def make_block(batch: Any, columns: Columns) -> Block:

@@ -122,6 +122,8 @@ def _try(scoring: Scoring) -> None:
     except ScoreError as error:
         hint = "" if scoring.logits else "; if these are logits, say --logits"
         raise SettingError(f"the model's outputs are no scores: {error}{hint}") from None
+    except PriveeError as error:
+        raise SettingError(f"the model cannot score a row: {error}") from None
     except Exception as error:
         words = " ".join(str(error).split())[:200]
         raise SettingError(f"the model cannot score a row ({type(error).__name__}: {words})") from None

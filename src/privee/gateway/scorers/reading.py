@@ -27,8 +27,11 @@ def scores_in(outputs: NDArray[Any], rows: int, classes: int, *, logits: bool) -
     found = np.asarray(outputs)
     if found.dtype.kind not in "fiub":
         raise ScoreError("the model gave no numbers")
+    one_each = classes == 2 and found.shape in ((rows,), (rows, 1))
+    if one_each and found.dtype.kind in "iub":
+        raise ScoreError("the model gave one whole number for each row, which is a class: have it give probabilities")
     found = found.astype(np.float64)
-    if classes == 2 and found.shape in ((rows,), (rows, 1)):
+    if one_each:
         one = found.reshape(rows)
         found = np.column_stack([np.zeros(rows), one] if logits else [1.0 - one, one])
     if found.shape != (rows, classes):

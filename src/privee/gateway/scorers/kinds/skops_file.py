@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privee.errors import SettingError
+from privee.errors import PriveeError, SettingError
 from privee.extras import needed
 from privee.gateway.scorers.base import Scorer, read_model, register
 from privee.gateway.scorers.rows import Rows
@@ -31,6 +32,8 @@ class SkopsFile(Scorer):
         named = getattr(model, "feature_names_in_", None)
         self.names = None if named is None else tuple(map(str, named))
         self.features = getattr(model, "n_features_in_", None)
+        columns = self.names or tuple(map(str, range(self.features or 0)))
+        self._takes_text = any(True for _ in _text_columns(model, columns))
         self._limits = needed("threadpoolctl", "threadpoolctl", extra="skops").ThreadpoolController()
 
     @classmethod
@@ -55,6 +58,30 @@ class SkopsFile(Scorer):
 
     def outputs(self, rows: Rows) -> NDArray[Any]:
         """Its probabilities; by the columns' names, if it was fitted on a frame."""
+        if self._takes_text:
+            self._check_texts(rows.table())
         given = rows.table().to_pandas() if self.names is not None else rows.numbers
         with self._limits.limit(limits=1):  # threads of a library that was forked may wait for ever
             return np.asarray(self._model.predict_proba(given))
+
+    def _check_texts(self, table: Any) -> None:
+        """A number where the model knows texts is a code that lost its type; some pipelines score it, as an unknown."""
+        columns = zip(table.column_names, table.columns, strict=True)
+        numbers = {name for name, column in columns if column.type == "double" and column.null_count < len(column)}
+        if wrong := [name for name in _text_columns(self._model, table.column_names) if name in numbers]:
+            raise PriveeError(
+                f"the model was fitted on text in {', '.join(wrong)}, and the rows hold numbers there: digits in a CSV "
+                "file are numbers, so give --rows as Parquet or a database, where such codes are text"
+            )
+
+
+def _text_columns(part: Any, names: Sequence[str]) -> Iterator[str]:
+    """The columns of which an encoder in a pipeline knows texts alone; `names` are those that the part is given."""
+    own = tuple(map(str, getattr(part, "feature_names_in_", names)))
+    known = getattr(part, "categories_", None)
+    if known is not None and len(known) == len(own):
+        yield from (name for name, values in zip(own, known, strict=True) if any(isinstance(v, str) for v in values))
+    for _, step in getattr(part, "steps", ()):
+        yield from _text_columns(step, own)
+    for _, step, _ in getattr(part, "transformers_", ()):
+        yield from _text_columns(step, own)
