@@ -48,7 +48,7 @@ def best_windows(epsilon: float, prior: tuple[float, float]) -> Design:
             break
     _, width, starts = max(tried, key=lambda one: one[0])
     likely = window_probabilities(starts, width, epsilon)
-    values = (means @ likely) / likely.sum(axis=0)
+    values = _summed(means, likely) / likely.sum(axis=0)
     return Design(edges, starts, width, np.clip(values, means[0], means[-1]))
 
 
@@ -90,8 +90,16 @@ def place_windows(means: Array, width: int, epsilon: float) -> tuple[float, Inte
 
 def _lines(means: Array, likely: Array) -> tuple[Array, Array]:
     """Per outcome y, with (s', y') another record: the means of s' sign(y - y') and of sign(y - y')."""
-    level, slope = (part @ likely / CELLS for part in (means, np.ones(CELLS)))
+    level, slope = _summed(means, likely) / CELLS, likely.sum(axis=0) / CELLS
     return _below_less_above(level), _below_less_above(slope)
+
+
+def _summed(weights: Array, rows: Array) -> Array:
+    """`weights @ rows`, row after row: BLAS adds up in an order of its own on every kind of processor.
+
+    Windows and values, and with them what seeds and keys give, are then the same everywhere.
+    """
+    return np.asarray(np.add.reduce(weights[:, None] * rows, axis=0))
 
 
 def _below_less_above(parts: Array, axis: int = 0) -> Array:
