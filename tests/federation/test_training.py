@@ -47,10 +47,10 @@ def test_the_same_weights_as_a_local_run(kind, parties, tmp_path):
 
 @pytest.mark.parametrize("kind", ["logistic", "mlp"])
 @pytest.mark.parametrize("pipeline", [False, True])
-def test_scaling_weights_penalty_and_schedule_cross_no_line_and_change_nothing(kind, pipeline, tmp_path):
+def test_scaling_weights_penalty_schedule_and_optimizer_cross_no_line_and_change_nothing(kind, pipeline, tmp_path):
     """Each role fits its own; all of it together, and early stopping with it, gives a local run's weights."""
     fitted = {"scaling": "quantile" if kind == "mlp" else "standard", "class_weights": "balanced"}
-    more = {"penalty": 2.0, "schedule": "cosine", "patience": 2, "epochs": 4, "pipeline": pipeline}
+    more = {"penalty": 2.0, "schedule": "cosine", "patience": 2, "epochs": 4, "pipeline": pipeline, "optimizer": "sgd"}
     same_as_local(digits_job(kind, 3, **fitted, **more), tmp_path)
     names = set(load_tensors(tmp_path / "run" / "parties" / "active" / "model.safetensors", "active"))
     assert {"0.knots", "0.values"} <= names

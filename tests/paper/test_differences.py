@@ -54,7 +54,7 @@ def test_what_differs_is_read_from_the_settings():
     assert "SGD with momentum" in said
     assert "strips" not in said  # MNIST is split as in the paper
     assert "test rows" not in said
-    assert "one trained model per case" in said
+    assert "one trained model per case on mnist, cifar100, cifar10 and drive, where the paper has ten runs" in said
     assert "test rows, where the paper attacks training rows" in words("gia-50")
     assert "trained once" in words("grna-25")
     assert "trained once" not in said
@@ -137,6 +137,25 @@ def test_only_is_for_datasets_that_a_result_has(tmp_path: Path, monkeypatch: pyt
     found = measure_result(result, bench)
     assert {row.where["dataset"] for row in found.rows} == {"digits"}
     assert found.about["command"] == "privee paper run grna-50 --only digits"
+
+
+def test_every_seed_has_a_model_of_its_own_where_training_is_quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(attack_rows.EFFORT, "quick", {"": (8, 2)})
+    result, folder = find_result("grna-50"), tmp_path / "one"
+    one = measure_result(result, Bench("quick", folder, jobs=1, only=("breast-cancer",)))
+    monkeypatch.setitem(attack_rows.TRAINED_ANEW, "quick", ("breast-cancer",))
+    two = measure_result(result, Bench("quick", folder, jobs=1, only=("breast-cancer",)))
+    assert len(list((folder / "models").iterdir())) == 2  # the first is that of before
+    assert [row.where for row in two.rows] == [row.where for row in one.rows]
+    once, anew = (
+        next(r.measured["feature_mse"] for r in found.rows if "none" in r.where.values()) for found in (one, two)
+    )
+    assert once.value != anew.value  # the second seed attacked another model
+    said = two.about["settings"]["entries"]
+    assert [
+        (entry["seeds"], entry["trained_models"]) for entry in said if entry["model"]["dataset"] == "breast-cancer"
+    ] == [(2, 2)]
+    assert "trained_models" not in one.about["settings"]["entries"][0]
 
 
 def test_mnist_is_split_as_in_the_paper_and_grna_attacks_training_rows():

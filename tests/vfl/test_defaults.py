@@ -55,9 +55,20 @@ def test_the_rate_falls_to_nothing_and_plain_settings_are_written_as_before():
     before = {"epochs", "batch_size", "learning_rate", "seed", "patience", "validation_share"}
     assert set(TrainingSettings().as_dict()) == before
     assert TrainingSettings(**falling.as_dict()) == falling
-    for bad in ({"penalty": -1}, {"class_weights": "some"}, {"schedule": "steps"}):
+    for bad in ({"penalty": -1}, {"class_weights": "some"}, {"schedule": "steps"}, {"optimizer": "adagrad"}):
         with pytest.raises(SettingError, match=next(iter(bad))):
             TrainingSettings(**bad)
+
+
+def test_sgd_goes_on_with_nine_tenths_of_its_last_step():
+    learner = Learner(nn.Linear(3, 2, bias=False))
+    before = learner.model.weight.detach().clone()
+    learner.start(0.01, optimizer="sgd")
+    for _ in range(2):
+        learner.step(learner.model(torch.eye(3)), torch.ones(3, 2))  # a gradient of 1 for every weight
+    assert torch.allclose(before - learner.model.weight, torch.full((2, 3), 0.01 + 0.019))
+    assert "optimizer" not in TrainingSettings().as_dict()
+    assert TrainingSettings(optimizer="sgd").as_dict()["optimizer"] == "sgd"
 
 
 def test_the_penalty_pulls_at_weights_and_not_at_biases():

@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 import privee
 from privee.data.datasets import Dataset
 from privee.data.partition import split_columns, split_image
+from privee.errors import PriveeError
 from privee.vfl.experiment import describe_parties, open_run, train_run
 from privee.vfl.joint_data import JointData, from_dataset
 from privee.vfl.own_tables import from_tables
@@ -37,10 +38,10 @@ class PowerCutError(Exception):
 
 
 @pytest.mark.parametrize("kind", ["logistic", "mlp", "resnet"])
-@pytest.mark.parametrize("patience", [None, 2])
-def test_a_broken_run_resumes_to_the_same_weights(tmp_path, kind, patience):
+@pytest.mark.parametrize(("patience", "optimizer"), [(None, "adam"), (2, "adam"), (None, "sgd")])
+def test_a_broken_run_resumes_to_the_same_weights(tmp_path, kind, patience, optimizer):
     data = small(pictures=kind == "resnet")
-    settings = TrainingSettings(epochs=4, batch_size=16, learning_rate=1e-2, patience=patience)
+    settings = TrainingSettings(epochs=4, batch_size=16, learning_rate=1e-2, patience=patience, optimizer=optimizer)
     train_run(tmp_path / "whole", data, kind, settings)
 
     def cut(epoch, epochs, step, steps):
@@ -58,6 +59,15 @@ def test_a_broken_run_resumes_to_the_same_weights(tmp_path, kind, patience):
     whole, broken = (RunFolder(tmp_path / name).metrics() for name in ("whole", "broken"))
     assert whole == broken
     assert not (tmp_path / "broken" / "checkpoint").exists()
+
+
+def test_a_training_that_comes_apart_says_so(tmp_path):
+    """Not a row of scores later on, nor a log of losses that no JSON reader takes."""
+    settings = TrainingSettings(epochs=4, batch_size=16, learning_rate=1e30, optimizer="sgd")
+    with pytest.raises(PriveeError, match=r"came apart in epoch [1-4]: .* a learning rate below 1e\+30 may help"):
+        train_run(tmp_path / "run", small(), "mlp", settings)
+    metrics = tmp_path / "run" / "metrics.jsonl"
+    assert not metrics.exists() or "NaN" not in metrics.read_text()
 
 
 def test_each_party_has_its_own_file(tmp_path):

@@ -15,7 +15,7 @@ SUITED = "Default: suits model and table; for pictures "
 
 Epochs = Annotated[int | None, typer.Option(min=1, help=f"Passes over the training rows, at most. {SUITED}30.")]
 Batch = Annotated[int | None, typer.Option(min=1, help=f"Rows per step. {SUITED}128.")]
-Rate = Annotated[float | None, typer.Option(help=f"Of Adam. {SUITED}0.001.")]
+Rate = Annotated[float | None, typer.Option(help=f"Of the optimizer. {SUITED}0.001.")]
 Patience = Annotated[
     int | None,
     typer.Option(min=0, help=f"Stop after so many epochs without a better validation loss; 0: never. {SUITED}0."),
@@ -39,12 +39,15 @@ Schedule = Annotated[
     Literal["constant", "cosine"] | None,
     typer.Option(help=f"cosine: the learning rate falls to 0 over the epochs. {SUITED}constant."),
 ]
+Optimizer = Annotated[
+    Literal["adam", "sgd"], typer.Option(help="sgd: with a momentum of 0.9; it wants a larger learning rate.")
+]
 Threads = Annotated[int | None, typer.Option(min=1, help="Of torch. Default: one, more for large models.")]
 
 SOME_PATIENCE = 10
 NAMES = (
     *("epochs", "batch_size", "learning_rate", "patience", "validation_share"),
-    *("scaling", "class_weights", "penalty", "schedule"),
+    *("scaling", "class_weights", "penalty", "schedule", "optimizer"),
 )
 """Of the settings that options give; commands hand over all they have, so that this list stands here alone."""
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
@@ -9,9 +12,15 @@ from torch.func import functional_call
 from privee.errors import PriveeError
 from privee.vfl.weights import load_optimizer_tensors, optimizer_tensors
 
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "adam": torch.optim.Adam,
+    "sgd": partial(torch.optim.SGD, momentum=0.9),
+}
+"""By name; `sgd` is stochastic gradient descent with momentum."""
+
 
 class Learner:
-    """A module and, once training starts, an Adam optimizer for it."""
+    """A module and, once training starts, an optimizer for it."""
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model.eval()
@@ -19,18 +28,19 @@ class Learner:
         self._parameters: list[nn.Parameter] = []
         self._optimizer: torch.optim.Optimizer | None = None
 
-    def start(self, learning_rate: float, decay: float = 0.0) -> None:
+    def start(self, learning_rate: float, decay: float = 0.0, optimizer: str = "adam") -> None:
         """Make a fresh optimizer; a model without parameters needs none.
 
         Args:
-            learning_rate: of Adam; `set_rate` changes it later.
+            learning_rate: of the optimizer; `set_rate` changes it later.
             decay: pull of the weights towards 0, biases apart; the gradient of half of it times their squares.
+            optimizer: one of `OPTIMIZERS`.
         """
         self._parameters = [p for p in self.model.parameters() if p.requires_grad]
         if self._parameters:  # fused: one kernel per step, so that several small optimizers cost no more than one
             groups = [{"params": [p], "weight_decay": decay if p.ndim > 1 else 0.0} for p in self._parameters]
             given = groups if decay else self._parameters
-            self._optimizer = torch.optim.Adam(given, lr=learning_rate, fused=True)
+            self._optimizer = OPTIMIZERS[optimizer](given, lr=learning_rate, fused=True)
 
     def set_rate(self, learning_rate: float) -> None:
         """Learn at this rate from the next step on."""

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from privee.errors import SettingError
+from privee.errors import PriveeError, SettingError
 from privee.vfl.coordinator import Coordinator
-from privee.vfl.learner import Learner
+from privee.vfl.learner import OPTIMIZERS, Learner
 from privee.vfl.messages import Report
 from privee.vfl.models import SumTop
 from privee.vfl.pipeline import pipelined_epoch
@@ -24,7 +24,7 @@ from privee.vfl.seal.books import SealedTop
 from privee.vfl.seal.steps import start_steps
 from privee.vfl.seeds import batches, seed_everything
 
-LATER = ("pipeline", "scaling", "class_weights", "penalty", "schedule")
+LATER = ("pipeline", "scaling", "class_weights", "penalty", "schedule", "optimizer")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class TrainingSettings:
     Attributes:
         epochs: passes over the training rows, at most.
         batch_size: rows per step.
-        learning_rate: of Adam, the same for every role.
+        learning_rate: of the optimizer, the same for every role.
         seed: for weights, batches and, where a model has any, dropout.
         patience: stop after this many epochs without a better validation loss, and go back to the best; None: never.
         validation_share: share of the training rows kept for validation when `patience` is set.
@@ -43,6 +43,7 @@ class TrainingSettings:
         class_weights: `balanced` counts every class alike, however rare; scores then are no probabilities any more.
         penalty: on the squares of the weights, in the unit of 1 / C of scikit-learn's LogisticRegression.
         schedule: `cosine` lets the learning rate fall to 0 over the epochs; `constant` leaves it.
+        optimizer: `adam`, or `sgd` for stochastic gradient descent with a momentum of 0.9.
     """
 
     epochs: int = 30
@@ -56,6 +57,7 @@ class TrainingSettings:
     class_weights: str = "none"
     penalty: float = 0.0
     schedule: str = "constant"
+    optimizer: str = "adam"
 
     def __post_init__(self) -> None:
         for name, least in (("epochs", 1), ("batch_size", 1), ("patience", 1)):
@@ -69,7 +71,12 @@ class TrainingSettings:
         if not 0 <= self.penalty < math.inf:
             raise SettingError(f"penalty must be 0 or more, got {self.penalty!r}")
         scaling_of(self.scaling)
-        for name, known in (("class_weights", ("none", "balanced")), ("schedule", ("constant", "cosine"))):
+        choices = {
+            "class_weights": ("none", "balanced"),
+            "schedule": ("constant", "cosine"),
+            "optimizer": tuple(OPTIMIZERS),
+        }
+        for name, known in choices.items():
             if getattr(self, name) not in known:
                 raise SettingError(f"{name} must be {' or '.join(known)}, got {getattr(self, name)!r}")
 
@@ -150,7 +157,7 @@ def train(
     if settings.scaling != "none" and isinstance(top, SumTop):
         top.learn_level()
     for learner in learners.values():
-        learner.start(settings.learning_rate, settings.decay(len(rows)))
+        learner.start(settings.learning_rate, settings.decay(len(rows)), settings.optimizer)
     training, validation = split_validation(rows, settings)
     for learner in learners.values():
         start_steps(learner.model, settings.seed, total_steps(len(training), settings))
@@ -161,6 +168,11 @@ def train(
             learner.set_rate(settings.rate(progress.epoch))
         report = _epoch(coordinator, training, settings, progress.epoch, on_step)
         progress.epoch += 1
+        if not math.isfinite(report.loss):
+            raise PriveeError(
+                f"the training came apart in epoch {progress.epoch}: its loss is no number any more; a learning rate "
+                f"below {settings.learning_rate:g} may help"
+            )
         best = _judge(coordinator, validation, settings, progress, report, keeper)
         keeper.save(progress, learners, best=best)
     if settings.patience is not None:

@@ -12,7 +12,7 @@ from privee.vfl.embedding_defenses.adversarial import RATE, STEPS
 from privee.vfl.embedding_defenses.base import Place
 from privee.vfl.embedding_defenses.bottoms import with_penalty
 from privee.vfl.embedding_defenses.dcor import distance_correlation
-from privee.vfl.embedding_defenses.mid import divergence
+from privee.vfl.embedding_defenses.mid import divergence, log_softplus
 from privee.vfl.seal.steps import start_steps
 
 
@@ -80,6 +80,18 @@ def test_divergence_is_the_known_one():
     mean, deviation = doubles(6, 4), doubles(6, 4, seed=2).exp()
     known = kl_divergence(Normal(mean, deviation), Normal(torch.zeros(4).double(), torch.ones(4).double())).sum(dim=1)
     assert torch.allclose(divergence(mean, deviation), known)
+
+
+def test_the_logarithm_of_a_spread_that_vanishes_is_finite_and_has_a_slope():
+    """At -200 softplus is 0 in float32; where it is not, its logarithm is that of torch."""
+    raw = torch.tensor([-200.0, -110.0, -20.0, -15.0, -3.0, 0.0, 4.0], requires_grad=True)
+    found = log_softplus(raw)
+    exact = torch.log1p(raw.double().exp()).log()[2:]
+    assert torch.equal(found[:2], raw[:2])
+    assert torch.allclose(found[2:].double(), exact, rtol=1e-6)
+    found.sum().backward()
+    assert torch.isfinite(raw.grad).all()
+    assert (raw.grad[:3] == 1).all()
 
 
 def test_a_penalty_comes_back_with_the_gradient_of_the_embedding():

@@ -58,7 +58,7 @@ def prepare(party: PassiveParty, data: SiteData, training: TrainingSettings, fol
     """
     rows = torch.from_numpy(data.train)
     party.prepare(rows, scaling=training.scaling, class_weights=training.class_weights, seed=training.seed)
-    party.learner.start(training.rate(0), training.decay(len(rows)))
+    party.learner.start(training.rate(0), training.decay(len(rows)), training.optimizer)
     start_steps(party.learner.model, training.seed, total_steps(len(split_validation(rows, training)[0]), training))
     if not isinstance(party, SealedParty):
         return

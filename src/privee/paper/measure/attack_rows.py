@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from privee.attacks import attack as make_attack
 from privee.attacks import paper_attack
-from privee.audit import Audit, Grid
+from privee.audit import Grid
 from privee.audit.results import Finding
+from privee.defenses import defense as make_defense
 from privee.errors import SettingError
 from privee.paper.base import Result
 from privee.paper.measure.agreement import compare
@@ -33,6 +34,8 @@ EFFORT: dict[Size, dict[str, tuple[int, int]]] = {
     "full": {"": (256, 10), "cifar10": (64, 3), "cifar100": (64, 3)},
 }
 """Records under attack and seeds, by dataset; the convolutional models take some thousand times as long."""
+TRAINED_ANEW: dict[Size, tuple[str, ...]] = {"quick": (), "full": ("adult",)}
+"""Where a training takes less than a minute every seed attacks a model of its own, as each of the paper's runs does."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -72,30 +75,53 @@ class AttackResult(Result):
 
     def _settings_of(self, entry: AttackEntry, size: Size) -> dict[str, Any]:
         records, seeds = self._effort(size, entry)
-        return {
+        said = {
             "where": dict(entry.where),
             "attack": entry.attack,
             "model": entry.case.said,
             "records": records,
             "seeds": seeds,
         }
+        models = self._models(size, entry)
+        return said | ({"trained_models": models} if models > 1 else {})
 
     def rows(self, bench: Bench) -> list[Row]:
         entries = [entry for entry in self.entries(bench.size) if bench.wants(entry.case.dataset)]
-        subjects = bench.subjects([entry.case for entry in entries])
+        models = {id(entry): self._trained(bench.size, entry) for entry in entries}
+        cases = [case for some in models.values() for case in some]
+        subjects = dict(zip(cases, bench.subjects(cases), strict=True))
         found = []
-        for entry, subject in zip(entries, subjects, strict=True):
-            records, seeds = self._effort(bench.size, entry)
-            grid = Grid(
+        for entry in entries:
+            findings: list[Finding] = []
+            for grid, case in zip(self._grids(bench.size, entry), models[id(entry)], strict=True):
+                audit = bench.audit(subjects[case], grid, f"{self.name}: {subjects[case].name}")
+                findings += audit.findings
+            found += _rows(findings, entry)
+        return found
+
+    def _models(self, size: Size, entry: AttackEntry) -> int:
+        """How many models are trained; the seeds are dealt out among them."""
+        return self._effort(size, entry)[1] if entry.case.dataset in TRAINED_ANEW[size] else 1
+
+    def _trained(self, size: Size, entry: AttackEntry) -> list[Case]:
+        first = entry.case.seed
+        return [dataclasses.replace(entry.case, seed=first + k) for k in range(self._models(size, entry))]
+
+    def _grids(self, size: Size, entry: AttackEntry) -> list[Grid]:
+        """One for each trained model."""
+        records, seeds = self._effort(size, entry)
+        models = self._models(size, entry)
+        return [
+            Grid(
                 defenses=tuple(entry.defenses),
                 attacks=(entry.attack,),
-                seeds=tuple(range(seeds)),
+                seeds=tuple(range(seeds))[model::models],
                 records=records,
                 pictures=False,
                 curves=False,
             )
-            found += _rows(bench.audit(subject, grid, f"{self.name}: {subject.name}"), entry, grid)
-        return found
+            for model in range(models)
+        ]
 
     def beside(self, rows: Sequence[Row]) -> list[Row]:
         printed = {
@@ -134,18 +160,19 @@ def over_seeds(findings: Sequence[Finding], figure: str) -> Value | None:
     return found if found.low is None else dataclasses.replace(found, low=max(0.0, found.low))
 
 
-def _rows(found: Audit, entry: AttackEntry, grid: Grid) -> list[Row]:
+def _rows(found: Sequence[Finding], entry: AttackEntry) -> list[Row]:
     return [
         _row(found, entry, spec, attacker, value if attacker == "naive" else None)
-        for spec, value in zip(grid.defenses, entry.defenses.values(), strict=True)
-        for attacker in grid.attackers
+        for spec, value in entry.defenses.items()
+        for attacker in Grid().attackers
     ]
 
 
-def _row(found: Audit, entry: AttackEntry, spec: str, attacker: str, printed: Value | None) -> Row:
-    mine = [f for f in found.findings if (f.defense, f.attacker) == (spec, attacker)]
+def _row(found: Sequence[Finding], entry: AttackEntry, spec: str, attacker: str, printed: Value | None) -> Row:
+    short = make_defense(spec).spec
+    mine = [f for f in found if (f.defense, f.attacker) == (short, attacker)]
     return Row(
-        where={**entry.where, "defense": spec, "attacker": attacker},
+        where={**entry.where, "defense": short, "attacker": attacker},
         measured={name: value for name in FIGURES if (value := over_seeds(mine, name)) is not None},
         printed={} if printed is None else {"confidence_residual": printed},
         note="; ".join(sorted({f.reason for f in mine if f.reason and f.feature_mse is None})),

@@ -35,8 +35,14 @@ def _of_attacks(settings: Mapping[str, Any]) -> list[str]:
         f"{_efforts(entries, settings)}, where the paper attacks all rows",
         *filter(None, [rows]),
         *_of_models(models),
-        ONE_MODEL,
+        *_trained_once(entries),
     ]
+
+
+def _trained_once(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Which models were trained once for all seeds."""
+    models, once = ([e["model"] for e in some] for some in (entries, [e for e in entries if "trained_models" not in e]))
+    return [ONE_MODEL.replace("per case", f"per case{_of_which(once, models)}")] if once else []
 
 
 def _efforts(entries: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str:
@@ -75,9 +81,9 @@ def _trainings(models: Sequence[Mapping[str, Any]]) -> list[str]:
     for model in models:
         dataset = model["dataset"]
         if dataset.startswith("cifar"):
-            found[
-                f"CIFAR: Adam, where the released code has SGD with momentum; {FULL_CIFAR}; 32-bit numbers, not 16"
-            ] = None
+            adam = "Adam, where the released code has SGD with momentum; "
+            said = "" if model.get("optimizer") == "sgd" else adam
+            found[f"CIFAR: {said}{FULL_CIFAR}; 32-bit numbers, not 16"] = None
         if dataset not in PAPER:
             found[f"{dataset} is not among the paper's datasets"] = None
     return [*_shorter(models), *found]

@@ -16,6 +16,8 @@ from privee.vfl.embedding_defenses.registry import register
 from privee.vfl.seal.steps import Steps
 
 SHIFT = 0.5
+LOW = -15.0
+"""Below this softplus is e^x to the last bit of a float32, until it is 0 and has no logarithm."""
 
 
 @register
@@ -68,17 +70,22 @@ class Bottleneck(DefendedBottom):
 
     def spread(self, embedding: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and standard deviation of what is sent."""
+        mean, raw = self._raw(embedding)
+        return mean, functional.softplus(raw)
+
+    def _raw(self, embedding: Tensor) -> tuple[Tensor, Tensor]:
         mean, raw = self.heads(embedding).chunk(2, dim=1)
-        return mean, functional.softplus(raw - SHIFT)
+        return mean, raw - SHIFT
 
     def forward(self, columns: Tensor) -> Tensor:
         """A draw while training, with its penalty; else the mean."""
         embedding: Tensor = self.bottom(columns)
-        mean, deviation = self.spread(embedding)
+        mean, raw = self._raw(embedding)
         if not self.training:
             return mean
+        deviation = functional.softplus(raw)
         drawn = mean + deviation * self.steps.next(*mean.shape).to(mean.dtype)
-        return with_penalty(drawn, self._weight * divergence(mean, deviation).mean())
+        return with_penalty(drawn, self._weight * divergence(mean, deviation, log_softplus(raw)).mean())
 
     def sent(self, columns: Tensor, noise: Tensor) -> Tensor:
         """With the noise of these records."""
@@ -91,6 +98,13 @@ class Bottleneck(DefendedBottom):
         return self
 
 
-def divergence(mean: Tensor, deviation: Tensor) -> Tensor:
+def divergence(mean: Tensor, deviation: Tensor, log_deviation: Tensor | None = None) -> Tensor:
     """Of N(mean, deviation^2) from N(0, I), for each record, in nats."""
-    return 0.5 * (mean.square() + deviation.square() - 1 - 2 * deviation.log()).sum(dim=1)
+    logs = deviation.log() if log_deviation is None else log_deviation
+    return 0.5 * (mean.square() + deviation.square() - 1 - 2 * logs).sum(dim=1)
+
+
+def log_softplus(raw: Tensor) -> Tensor:
+    """Finite, with a finite slope, where softplus itself is 0: else one such number ends a training."""
+    above = raw.clamp_min(LOW)
+    return functional.softplus(above).log() + (raw - above)
