@@ -6,10 +6,12 @@ BIN := $(VENV)/bin
 WORKERS := $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=25
 CORE_TESTS := tests/scores tests/theory tests/defenses \
-	$(addprefix tests/test_, atomic.py errors.py randomness.py registry.py) \
+	$(addprefix tests/test_, atomic.py errors.py progress.py randomness.py registry.py) \
 	$(addprefix src/privee/, scores theory defenses atomic.py errors.py net.py progress.py randomness.py registry.py)
 # A fifth of the examples, and not those that take seconds each: `make test` has all of them.
 QUICK := --hypothesis-profile=check -k "not 100000 and not spawn"
+# Where somebody has switched bytecode off, each of hundreds of processes would compile privee again.
+unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: demo gateway check test test-all lint types layers core unit slow notebooks pythons packages docs bench clean
@@ -23,9 +25,12 @@ gateway: $(VENV)/gateway.stamp
 # The inner loop.
 check: lint types layers core
 
-test: lint types layers unit
+# One of these keeps one core busy for a minute, and the tests the others.
+test: lint
+	$(MAKE) --no-print-directory -j2 types unit layers
 
 # What takes minutes and repeats on running services what `make test` proves in smaller steps.
+test-all: DOCS := -m slow
 test-all: test slow notebooks pythons packages docs
 
 lint: $(VENV)/dev.stamp
@@ -47,10 +52,11 @@ unit: $(VENV)/dev.stamp
 slow: $(VENV)/dev.stamp
 	$(PYTEST) -m slow --ignore=tests/docs
 
-# The site into build/docs, strictly and without a network; then every block and command of the pages.
+# The site into build/docs, strictly and without a network; then every block and command of the pages. `make test-all` has
+# had those that take no time in `make test`.
 docs: $(VENV)/dev.stamp
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
-	$(PYTEST) --dist worksteal tests/docs
+	$(PYTEST) --dist worksteal $(DOCS) tests/docs
 
 # As a reader runs them, from the first cell to the last.
 notebooks: $(VENV)/dev.stamp

@@ -4,6 +4,7 @@ Whatever is heavy is imported by the fixture that needs it: the core's tests run
 """
 
 import contextlib
+import gc
 import os
 import signal
 
@@ -15,6 +16,9 @@ import pytest
 from hypothesis import settings
 
 from tests._support.scores import softmax_rows
+
+# While thousands of tests are found, much is made and nothing thrown away: looking for it takes a third of the time.
+gc.disable()
 
 settings.register_profile("privee", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("check", settings.get_profile("privee"), max_examples=20)  # of `make check` alone
@@ -58,6 +62,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next((k for k, name in enumerate(LONGEST) if item.nodeid.startswith(f"tests/{name}")), len(LONGEST))
 
     items.sort(key=place)
+
+
+def pytest_collection_finish() -> None:
+    """What is there now stays to the end, and need not be looked through again."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

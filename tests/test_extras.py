@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from privee.extras import PACKAGES
+from privee.version import __version__
 
 ROOT = Path(__file__).parents[1]
 EXTRAS = {
@@ -82,3 +83,13 @@ def test_the_command_line_lists_the_gateway_without_it():
     told = python(COMMAND, ["fastapi"], "--help")
     assert told.returncode == 0
     assert "gateway" in told.stdout
+
+
+def test_the_version_needs_no_extra():
+    extra = [name for name in requirements("cli") if name != "pyarrow"]
+    told = python(COMMAND, extra, "--version")
+    assert (told.returncode, told.stdout, told.stderr) == (0, f"privee {__version__}\n", "")
+    for arguments in ((), ("protect", "scores.csv")):
+        told = python(COMMAND, extra, *arguments)
+        line = "privee: the command line needs typer: pip install 'privee[cli]'\n"
+        assert (told.returncode, told.stdout, told.stderr) == (1, "", line)

@@ -18,3 +18,5 @@ for spec in ("privee-u:rho=0.1", "ordered-dp:epsilon=4", "ranking-only"):
 assert privee.OrderedDP(epsilon=4).guarantee(n_classes=10).not_covered
 told = subprocess.run([sys.executable, "-m", "privee"], capture_output=True, text=True, check=False)
 assert (told.returncode, told.stderr) == (1, "privee: the command line needs typer: pip install 'privee[cli]'\n"), told
+told = subprocess.run([sys.executable, "-m", "privee", "--version"], capture_output=True, text=True, check=True)
+assert told.stdout == f"privee {privee.__version__}\n", told

@@ -102,7 +102,7 @@ def misbehave(mode):
 
 
 MODE = sys.argv[1] if len(sys.argv) > 1 else "well"
-RANK = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+RANK = int(sys.argv[2]) if __name__ == "__main__" and len(sys.argv) > 2 else 0
 if __name__ == "__main__":
     at_once = {
         "garbage": lambda: os.write(1, b"Welcome to this Python!\n" * 10),

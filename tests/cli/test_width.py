@@ -35,6 +35,19 @@ def test_listings_fit(good, command):
     check(good(*command.split()))
 
 
+def test_help_is_whole(good, commands, monkeypatch):
+    """Of every command: an option that is cut cannot be typed."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def walk(command, *names):
+        text = check(good(*names, "--help"))
+        written = {option for parameter in command.params for option in parameter.opts + parameter.secondary_opts}
+        assert {option for option in written if option.startswith("--")} <= set(re.findall(r"--[\w-]+", text)), names
+        return 1 + sum(walk(one, *names, name) for name, one in getattr(command, "commands", {}).items())
+
+    assert walk(commands) > 50
+
+
 def test_specs_of_defenses_are_whole(good):
     lines = check(good("defenses")).splitlines()
     assert {line.split("  ")[0] for line in lines} >= {*SPECS}

@@ -162,7 +162,8 @@ def test_a_killed_gateway_has_counted_all_that_was_received(world, new_ledger):
         assert crash.short == 0, crash
         assert 0 <= crash.over <= crash.most_over, crash
         assert crash.received > 20, crash
-        assert crash.in_flight > 0, crash  # otherwise the kill would prove nothing
+    # A kill between two rounds of requests proves nothing; with eight clients that is rare.
+    assert sum(crash.in_flight > 0 for crash in found) > KILLS / 2
 
 
 def test_a_killed_gateway_has_pinned_all_that_was_answered(world, new_ledger):

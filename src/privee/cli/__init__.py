@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import sys
 
+from privee.version import __version__
+
 
 def main() -> None:
     """Entry point of the `privee` command."""
+    if sys.argv[1:] == ["--version"]:  # before anything that only the extra brings
+        print(f"privee {__version__}")
+        return
     try:
         from privee.cli.app import run
         from privee.cli.output import stop_in_order

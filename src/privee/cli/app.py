@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -31,6 +32,7 @@ from privee.cli import (
     train,
     tune,
 )
+from privee.cli.help import show_whole_words
 from privee.cli.output import InterruptedByUserError, print_error
 from privee.errors import MissingExtraError, PriveeError, TableError
 from privee.extras import missing
@@ -107,6 +109,8 @@ def options(
 
 def run() -> int:
     """Run the command line and return its exit code."""
+    if "--help" in sys.argv or len(sys.argv) < 3:  # a group alone shows its help
+        show_whole_words()
     try:
         code = app(standalone_mode=False)
     except KeyboardInterrupt:

@@ -74,7 +74,8 @@ def serve(
         str | None,
         typer.Option(
             help="In place of a run, a model that stands alone: an .onnx, .skops, XGBoost .json or .ubj or LightGBM "
-            ".txt file, module:function (Arrow table to scores), or https://host/v2/models/NAME."
+            ".txt file, module:function (Arrow table to scores), or another server's address that ends in "
+            "/v2/models/NAME."
         ),
     ] = None,
     rows: Annotated[

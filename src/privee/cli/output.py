@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import signal
 import sys
@@ -14,10 +13,11 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn
 from rich.progress import Progress as ProgressBar
 
 from privee.errors import PriveeError
+from privee.progress import TimeLeft, about
 
 
 class InterruptedByUserError(PriveeError):
@@ -88,17 +88,17 @@ def warn_of_formulas(count: int) -> None:
 def progress_bar(text: str) -> Iterator[Any]:
     """A bar with time left on a terminal, a line now and then elsewhere.
 
-    Call what it yields with (done, size[, new text]).
+    Call what it yields with (done, size[, new text]); a size of None or 0 is not known.
     """
     if not err.is_terminal:
         yield _Lines(text)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[left]}"))
     with ProgressBar(*columns, console=err, transient=True) as bar:
-        task = bar.add_task(text, total=None)
+        task, left = bar.add_task(text, total=None, left=""), TimeLeft()
 
-        def update(done: int, size: int, words: str = text) -> None:
-            bar.update(task, completed=done, total=size, description=words)
+        def update(done: int, size: int | None, words: str = text) -> None:
+            bar.update(task, completed=done, total=size, description=words, left=about(left.after(done, size)))
 
         yield update
 
@@ -108,17 +108,16 @@ class _Lines:
 
     def __init__(self, text: str) -> None:
         self._text, self._said = text, ""
-        self._start = self._last = time.monotonic()
+        self._last, self._left = time.monotonic(), TimeLeft()
 
-    def __call__(self, done: int, size: int, words: str = "") -> None:
+    def __call__(self, done: int, size: int | None, words: str = "") -> None:
         """So much is done."""
-        now, text = time.monotonic(), words or self._text
+        now, text, left = time.monotonic(), words or self._text, self._left.after(done, size)
         nothing_new = not size and text == self._said
         if now - self._last < SECONDS_BETWEEN_LINES or nothing_new:
             return
         self._last, self._said = now, text
-        left = (now - self._start) * (size - done) / done if done else 0.0
-        soon = f", about {math.ceil(left / 10) * 10:.0f} s left" if left else ""
+        soon = f", {about(left)}" if left is not None else ""
         share = f": {done:,} of {size:,} ({done / size:.0%})" if size else ""
         print(f"privee: {text}{share}{soon}", file=sys.stderr, flush=True)
 
