@@ -97,14 +97,14 @@ class TritonServer:
         command = [str(server / "bin" / "tritonserver"), *(f"--{name}={value}" for name, value in given.items())]
         with (self._folder / "log").open("ab") as log:
             self._running = subprocess.Popen(command, env=os.environ | paths, stdout=log, stderr=log)  # noqa: S603
-        for _ in range(600):
+        for _ in range(1800):
             if self._running.poll() is not None:
                 raise RuntimeError((self._folder / "log").read_text()[-2000:])
             if self._ready():
                 return
             time.sleep(0.1)
         self.stop()
-        raise RuntimeError("Triton was not ready within a minute")
+        raise RuntimeError("Triton was not ready within three minutes")
 
     def stop(self):
         """As an operator would."""
