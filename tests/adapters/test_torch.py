@@ -1,6 +1,8 @@
 """PyTorch: releases of the same shape, dtype and device, in either mode, and no training through them."""
 
 import copy
+import io
+import pickle
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ nn = torch.nn
 from privee.adapters.torch import ReleasedScores, protect_outputs  # noqa: E402 (after the skip)
 
 SPEC = "ordered-dp:epsilon=4"
+NOISY = "privee-u:rho=0.1"  # never the same release twice
 
 
 def linear(dtype=torch.float32) -> nn.Module:
@@ -122,17 +125,137 @@ def test_a_compiled_model_releases_too():
     assert torch.equal(compiled, expected)
 
 
+class Net(nn.Module):
+    """Not one of PyTorch's own modules, which symbolic tracing leaves whole."""
+
+    def __init__(self):
+        super().__init__()
+        self.last = linear()
+
+    def forward(self, x):
+        return self.last(torch.relu(x))
+
+
+def served(kind):
+    """A protected model and the bare one's logits of `example()`."""
+    bare = Net().eval()
+    with torch.no_grad():
+        raw = bare(example())
+    if kind == "module":
+        return nn.Sequential(bare, ReleasedScores(NOISY, outputs="logits")).eval(), raw
+    model = nn.Sequential(bare).eval() if kind == "hook on Sequential" else bare
+    protect_outputs(model, NOISY, outputs="logits")
+    return nn.Sequential(model).eval() if kind == "hook within" else model, raw
+
+
+def example():
+    return torch.linspace(-2, 2, 30).reshape(5, 6)
+
+
+def made_fx(model):
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    return make_fx(model)(example())
+
+
+def saved_and_loaded(model):
+    file = io.BytesIO()
+    torch.save(model, file)
+    file.seek(0)
+    return torch.load(file, weights_only=False)
+
+
+RECORDERS = {
+    "script": torch.jit.script,
+    "trace": lambda model: torch.jit.trace(model, example(), check_trace=False),
+    "export": lambda model: torch.export.export(model, (example(),), strict=False),
+    "fx": torch.fx.symbolic_trace,
+    "make_fx": made_fx,
+    "onnx": lambda model: torch.onnx.export(model, (example(),), io.BytesIO(), dynamo=False),
+}
+COPIERS = {
+    "deepcopy": copy.deepcopy,
+    "copy": copy.copy,
+    "pickle": lambda model: pickle.loads(pickle.dumps(model)),  # noqa: S301
+    "save": saved_and_loaded,
+    "replica": lambda model: model._replicate_for_data_parallel(),
+    "DataParallel": nn.DataParallel,
+    "average": lambda model: torch.optim.swa_utils.AveragedModel(model).eval(),
+    "functional": lambda model: lambda x: torch.func.functional_call(model, dict(model.named_parameters()), (x,)),
+    "compile": lambda model: torch.compile(model, backend="eager"),
+}
+KINDS = ("module", "hook", "hook on Sequential", "hook within")
+
+
 @pytest.mark.filterwarnings("ignore")  # PyTorch's own, about tracing
-@pytest.mark.parametrize("way", ["trace", "hook", "export", "script"])
-def test_a_release_is_in_no_graph_that_is_saved(way):
-    """Recorded, the release of the example would be handed out for every record."""
-    model, x = linear().eval(), torch.randn(5, 6)
-    if way == "hook":
-        protect_outputs(model, SPEC, outputs="logits")
-    served = nn.Sequential(model, ReleasedScores(SPEC, outputs="logits")).eval() if way != "hook" else model
-    record = {
-        "export": lambda: torch.export.export(served, (x,), strict=False),
-        "script": lambda: torch.jit.script(served),
-    }
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("way", RECORDERS)
+def test_a_release_is_in_no_graph_that_is_saved(way, kind):
+    """Recorded, the release of the example would be handed out for every record; or, without its hook, bare scores."""
+    model, _ = served(kind)
     with pytest.raises(SettingError, match="script, trace or export the model without it"):
-        record.get(way, lambda: torch.jit.trace(served, x, check_trace=False))()
+        RECORDERS[way](model)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("record", ["strict export", "whole graph"])
+def test_where_pytorch_refuses_first_it_gives_our_reason(record, kind):
+    model, _ = served(kind)
+    ways = {
+        "strict export": lambda: torch.export.export(model, (example(),), strict=True),
+        "whole graph": lambda: torch.compile(model, backend="eager", fullgraph=True)(example()),
+    }
+    with pytest.raises(Exception, match="script, trace or export the model without it"):
+        ways[record]()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("way", COPIERS)
+def test_a_copy_releases_too(way, kind):
+    model, raw = served(kind)
+    copied = COPIERS[way](model)
+    with torch.no_grad():
+        one, other = copied(example()), copied(example())
+    for known in (raw, torch.softmax(raw, dim=1), other):
+        assert not torch.isclose(one, known).all(dim=1).any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_release_of_stand_ins(kind):
+    model, _ = served(kind)
+    with pytest.raises(SettingError, match="made of plain tensors: call the model without torch"):
+        torch.func.vmap(model)(example())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("way", ["script", "trace", "export", "fx"])
+def test_what_would_lose_a_hook_gets_none_and_can_be_protected_otherwise(way):
+    """Copied, frozen or saved, such a model would give bare scores."""
+    made = RECORDERS[way](Net().eval())
+    loaded = made.module() if way == "export" else made
+    with pytest.raises(SettingError, match=r"a hook is lost where .* nn.Sequential\(model, ReleasedScores"):
+        protect_outputs(loaded, SPEC, outputs="logits")
+    model = nn.Sequential(loaded, ReleasedScores(NOISY, outputs="logits"))
+    with torch.no_grad():
+        scores = torch.softmax(loaded(example()), dim=1)
+        release = copy.deepcopy(model)(example())
+    assert not torch.isclose(release, scores).all(dim=1).any()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_hook_that_is_removed_leaves_nothing_behind():
+    model = Net().eval()
+    before = dict(model.__dict__)
+    first = protect_outputs(model, SPEC, outputs="logits")
+    second = protect_outputs(model, SPEC, outputs="scores")
+    assert repr(model).startswith("Net(")
+    second.remove()
+    with pytest.raises(SettingError, match="script, trace or export the model without it"):
+        torch.fx.symbolic_trace(model)
+    first.remove()
+    assert model.__dict__.keys() == before.keys()
+    with torch.no_grad():
+        assert torch.equal(torch.fx.symbolic_trace(model)(example()), model(example()))
+        assert torch.equal(torch.jit.script(model)(example()), model(example()))

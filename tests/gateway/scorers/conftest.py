@@ -8,6 +8,7 @@ import pytest
 from privee.defenses import new_key
 from privee.gateway.scorers.settings import ScorerSettings
 from tests._support.local_gateway import Local
+from tests._support.oip_server import OipServer
 
 ROWS, COLUMNS = 60, ("age", "income", "debt", "years")
 
@@ -81,3 +82,13 @@ def serve(key_folder, people):
             return stack.enter_context(Local(key_folder, folder, **({"run": None, "parties": {}} | given)))
 
         yield start
+
+
+@pytest.fixture
+def upstream(fitted):
+    def score(inputs):
+        (tensor,) = inputs
+        return fitted.predict_proba(np.array(tensor["data"]).reshape(-1, len(COLUMNS)))
+
+    with OipServer(score) as server:
+        yield server

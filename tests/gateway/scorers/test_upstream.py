@@ -13,16 +13,6 @@ from tests._support.oip_server import OipServer
 COLUMNS = ("age", "income", "debt", "years")
 
 
-@pytest.fixture
-def upstream(fitted):
-    def score(inputs):
-        (tensor,) = inputs
-        return fitted.predict_proba(np.array(tensor["data"]).reshape(tensor["shape"]))
-
-    with OipServer(score) as server:
-        yield server
-
-
 def client_of(gateway):
     return Client(gateway.url, gateway.key("consumer"), retries=0)
 

@@ -106,11 +106,10 @@ def _classes(scorer: Scorer, given: ScorerSettings, sample: Rows) -> tuple[str, 
 def _asked(scorer: Scorer, sample: Rows) -> np.ndarray:
     try:
         return np.asarray(scorer.outputs(sample))
-    except PriveeError:
+    except PartyError:
         raise
     except Exception as error:
-        words = " ".join(str(error).split())[:200]
-        raise SettingError(f"the model cannot score a row ({type(error).__name__}: {words})") from None
+        raise _cannot(error) from None
 
 
 def _try(scoring: Scoring) -> None:
@@ -122,11 +121,17 @@ def _try(scoring: Scoring) -> None:
     except ScoreError as error:
         hint = "" if scoring.logits else "; if these are logits, say --logits"
         raise SettingError(f"the model's outputs are no scores: {error}{hint}") from None
-    except PriveeError as error:
-        raise SettingError(f"the model cannot score a row: {error}") from None
     except Exception as error:
-        words = " ".join(str(error).split())[:200]
-        raise SettingError(f"the model cannot score a row ({type(error).__name__}: {words})") from None
+        raise _cannot(error) from None
+
+
+def _cannot(error: Exception) -> SettingError:
+    if isinstance(error, SettingError):
+        return error
+    if isinstance(error, PriveeError):
+        return SettingError(f"the model cannot score a row: {error}")
+    words = " ".join(str(error).split())[:200]
+    return SettingError(f"the model cannot score a row ({type(error).__name__}: {words})")
 
 
 def _name(given: str) -> str:

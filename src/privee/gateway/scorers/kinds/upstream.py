@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import ssl
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 from urllib.parse import urlsplit
 
 import httpx
@@ -14,26 +14,27 @@ from numpy.typing import NDArray
 
 from privee.errors import PriveeError, SettingError
 from privee.gateway.scorers.base import VERSION_DIGITS, Scorer, register
-from privee.gateway.scorers.errors import scorer_error
+from privee.gateway.scorers.errors import ScorerError, scorer_error
+from privee.gateway.scorers.metadata import (
+    FLOATS,
+    About,
+    chosen_output,
+    described,
+    listed,
+    names_of,
+    no_scores,
+    rows_at_once,
+    whole_rows,
+)
 from privee.gateway.scorers.rows import Rows
 from privee.gateway.scorers.settings import ScorerSettings
+from privee.gateway.scorers.tensors import EXTENSION, HEAD_LENGTH, numbers_in, packed, unpacked
 from privee.net import is_loopback
 
 MODELS = "/v2/models/"
 AWAY = (429, 502, 503, 504)
 ABOUT_ROWS = (400, 422, 500)
 """Answers that may depend on what was sent."""
-DTYPES = {
-    "FP32": np.float32,
-    "FP64": np.float64,
-    "FP16": np.float32,
-    "INT64": np.int64,
-    "INT32": np.int32,
-    "BYTES": object,
-}
-FLOATS = ("FP16", "FP32", "FP64")
-UNNAMED = {"name": "input-0", "datatype": "FP64", "shape": [-1, -1]}
-"""What is sent to a server that does not say what it takes."""
 CONNECTIONS = 16
 
 
@@ -49,20 +50,21 @@ class Upstream(Scorer):
     def __init__(self, address: str, client: httpx.Client, settings: ScorerSettings) -> None:
         self._address, self._client = address, client
         about = self._reply("GET", address)
-        inputs = [one for one in about.get("inputs") or [] if isinstance(one, dict)]
-        self._matrix = _matrix(inputs, settings.input)
-        self._columns = [] if self._matrix else inputs
-        if self._columns:
-            self.names = tuple(str(one["name"]) for one in self._columns)
+        self._inputs, self._outputs = described(about.get("inputs")), described(about.get("outputs"))
+        self._matrix = whole_rows(self._inputs, settings.input)
+        if self._matrix is None:
+            self.names = tuple(one.name for one in self._inputs)
             self.features = len(self.names)
-        elif self._matrix and (width := int(self._matrix["shape"][-1])) > 0:
-            self.features = width
-        self._output = _output([one for one in about.get("outputs") or [] if isinstance(one, dict)], settings.output)
-        if self._output and len(shape := self._output.get("shape") or []) > 1 and int(shape[-1]) > 1:
-            self.classes = tuple(map(str, range(int(shape[-1]))))
-        versions = [str(one) for one in about.get("versions") or []]
+        elif self._matrix.shape[-1] > 0:
+            self.features = self._matrix.shape[-1]
+        self._output = chosen_output(self._outputs, settings.output)
+        if self._output and len(shape := self._output.shape) > 1 and shape[-1] > 1:
+            self.classes = tuple(map(str, range(shape[-1])))
+        self._binary = EXTENSION in listed(self._extra(address.partition(MODELS)[0] + "/v2").get("extensions"))
+        self._most = rows_at_once(self._matrix, self._extra(f"{address}/config").get("max_batch_size"))
+        versions = [str(one) for one in listed(about.get("versions"))]
         self._served: str | None = None
-        self._said = [address, about.get("name"), versions, inputs, about.get("outputs")]
+        self._said = [address, about.get("name"), versions, about.get("inputs") or [], about.get("outputs")]
         self.version = _version(self._said)
 
     @classmethod
@@ -91,23 +93,29 @@ class Upstream(Scorer):
             raise
 
     def outputs(self, rows: Rows) -> NDArray[Any]:
-        """Send the rows, and read the scores."""
-        asked: dict[str, Any] = {"inputs": self._inputs(rows)}
-        if self._output:
-            asked["outputs"] = [{"name": self._output["name"]}]
-        reply = self._reply("POST", f"{self._address}/infer", asked)
-        served = reply.get("model_version")
+        """Send the rows, as many at once as it takes, and read the scores."""
+        most = self._most or max(len(rows), 1)
+        parts = [Rows(rows.names, rows.values[start : start + most]) for start in range(0, max(len(rows), 1), most)]
+        return np.concatenate([self._scores(part) for part in parts])
+
+    def _scores(self, rows: Rows) -> NDArray[Any]:
+        wanted = self._output.name if self._output else None
+        body, headers = packed(self._tensors(rows), wanted, binary=self._binary)
+        reply = self._reply("POST", f"{self._address}/infer", body, headers)
+        self._same_version(reply.get("model_version"))
+        given = [one for one in reply["outputs"] if wanted in (None, one["name"])]
+        found = [one for one in given if one["datatype"] in FLOATS]
+        if len(found) != 1:
+            raise no_scores(given or reply["outputs"])
+        return numbers_in(found[0])
+
+    def _same_version(self, served: Any) -> None:
         if served is not None:
             if self._served is None:
                 self._served = str(served)
                 self.version = _version([*self._said, self._served])
             if str(served) != self._served:
                 raise scorer_error("mismatch", "is another version than at the start: start the gateway again")
-        wanted = self._output["name"] if self._output else None
-        found = [one for one in reply["outputs"] if wanted in (None, one["name"]) and one["datatype"] in FLOATS]
-        if len(found) != 1:
-            raise SettingError("which output of the other server are the scores? Give --scorer-output NAME")
-        return np.array(found[0]["data"], dtype=np.float64).reshape(found[0]["shape"])
 
     def check(self) -> None:
         """Whether it says that it is ready."""
@@ -117,67 +125,55 @@ class Upstream(Scorer):
         """Close its connections."""
         self._client.close()
 
-    def _inputs(self, rows: Rows) -> list[dict[str, Any]]:
+    def _tensors(self, rows: Rows) -> list[tuple[About, NDArray[Any]]]:
+        """Whole rows, or each column by its name; by its place where the table calls its columns otherwise."""
         if self._matrix:
-            return [_tensor(self._matrix["name"], self._matrix["datatype"], rows.numbers)]
-        return [
-            _tensor(one["name"], one["datatype"], rows.values[:, place].reshape([-1, *[1] * (len(one["shape"]) - 1)]))
-            for place, one in enumerate(self._columns)
-        ]
+            between = [1] * (len(self._matrix.shape) - 2)
+            return [(self._matrix, rows.numbers.reshape([len(rows), *between, len(rows.names)]))]
+        names = rows.names if set(rows.names) == set(self.names or ()) else self.names or ()
+        columns = dict(zip(names, rows.values.T, strict=True))
+        return [(one, columns[one.name].reshape([-1, *[1] * (len(one.shape) - 1)])) for one in self._inputs]
 
-    def _reply(self, method: str, address: str, body: Any = None) -> dict[str, Any]:
+    def _reply(self, method: str, address: str, body: bytes | None = None, headers: Any = None) -> dict[str, Any]:
         """What the server says. Its words stay here: they may repeat what was sent."""
         try:
-            answer = self._client.request(method, address, json=body)
+            answer = self._client.request(method, address, content=body, headers=headers)
         except httpx.TimeoutException:
             raise scorer_error("deadline", "did not answer in time") from None
         except (httpx.TransportError, OSError) as error:
             raise scorer_error("unreachable", f"cannot be reached ({type(error).__name__})") from None
-        status = answer.status_code
+        if answer.status_code != 200:
+            self._refused(method, answer.status_code)
+        if not answer.content:  # of a health check
+            return {}
+        try:
+            return unpacked(answer.content, answer.headers.get(HEAD_LENGTH))
+        except ValueError:
+            if method == "POST":
+                raise PriveeError("its server answers with what is no JSON") from None
+            raise scorer_error("mismatch", "has no server of the Open Inference Protocol there") from None
+
+    def _refused(self, method: str, status: int) -> NoReturn:
         if status in AWAY:
             raise scorer_error("unreachable", f"cannot answer now (HTTP status {status})")
         if status in ABOUT_ROWS and method == "POST":
-            raise PriveeError(f"HTTP status {status}")
-        if status != 200:
-            raise scorer_error("mismatch", f"is not there, or not for this gateway (HTTP status {status})")
-        if not answer.content:  # of a health check
+            takes, gives = names_of(self._inputs), names_of(self._outputs)
+            raise PriveeError(
+                f"its server answers with HTTP status {status}; it says that it takes {takes} and gives {gives}: see "
+                "--scorer-input, --scorer-output and --columns"
+            )
+        raise scorer_error("mismatch", f"is not there, or not for this gateway (HTTP status {status})")
+
+    def _extra(self, address: str) -> dict[str, Any]:
+        """What not every server tells; nothing, where it does not."""
+        try:
+            return self._reply("GET", address)
+        except ScorerError:
             return {}
-        found = answer.json()
-        return found if isinstance(found, dict) else {}
 
 
 def _version(said: list[Any]) -> str:
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:VERSION_DIGITS]
-
-
-def _tensor(name: str, datatype: str, values: NDArray[Any]) -> dict[str, Any]:
-    data = values.astype(DTYPES[datatype]).ravel().tolist()
-    return {"name": name, "shape": list(values.shape), "datatype": datatype, "data": data}
-
-
-def _matrix(inputs: list[dict[str, Any]], wanted: str | None) -> dict[str, Any] | None:
-    """The tensor that takes whole rows; None if there is one for each column."""
-    strange = [one.get("datatype") for one in inputs if one.get("datatype") not in DTYPES]
-    if strange:
-        raise SettingError(f"the other server takes {strange[0]}; a scorer takes numbers and texts")
-    if wanted is not None:
-        return next((one for one in inputs if one["name"] == wanted), UNNAMED | {"name": wanted})
-    if not inputs:
-        return UNNAMED
-    if len(inputs) == 1 and len(inputs[0]["shape"]) > 1 and inputs[0]["datatype"] != "BYTES":
-        return inputs[0]
-    return None
-
-
-def _output(outputs: list[dict[str, Any]], wanted: str | None) -> dict[str, Any] | None:
-    """The one that is named; else the only one of numbers with a column for each class."""
-    if wanted is not None:
-        return next((one for one in outputs if one["name"] == wanted), {"name": wanted})
-    floats = [one for one in outputs if one.get("datatype") in FLOATS]
-    if len(floats) > 1:
-        names = ", ".join(str(one["name"]) for one in outputs)
-        raise SettingError(f"which output of the other server are the scores? Give --scorer-output, one of {names}")
-    return floats[0] if floats else None
 
 
 def _token(settings: ScorerSettings) -> str:
