@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from privee.errors import SettingError
@@ -86,12 +86,12 @@ def span(name: str, **attributes: str | int) -> Iterator[Callable[[str, str | in
             raise
 
 
-def within(name: str, step: Coroutine[Any, Any, Result], **attributes: str | int) -> Coroutine[Any, Any, Result]:
+def within(name: str, step: Awaitable[Result], **attributes: str | int) -> Awaitable[Result]:
     """A step in a span of its own, or the step itself where nothing is traced."""
     return step if _tracer is None else _within(name, step, attributes)
 
 
-async def _within(name: str, step: Coroutine[Any, Any, Result], attributes: Mapping[str, str | int]) -> Result:
+async def _within(name: str, step: Awaitable[Result], attributes: Mapping[str, str | int]) -> Result:
     with span(name, **attributes):
         return await step
 
@@ -102,7 +102,8 @@ def traced(name: str) -> Callable[[Step[Args, Result]], Step[Args, Result]]:
     def decorate(step: Step[Args, Result]) -> Step[Args, Result]:
         @functools.wraps(step)
         def call(*args: Args.args, **kwargs: Args.kwargs) -> Coroutine[Any, Any, Result]:
-            return within(name, step(*args, **kwargs))
+            found = step(*args, **kwargs)
+            return found if _tracer is None else _within(name, found, {})
 
         return call
 

@@ -135,7 +135,7 @@ def test_nothing_is_traced_unless_it_is_asked_for(local, kept):
 
 def test_a_step_is_the_function_itself_where_nothing_is_traced():
     """So that it costs one comparison: no span, no further coroutine."""
-    for step in (Inference._charge, Inference._release, PartyChannel.embeddings):
+    for step in (Inference._refuse_early, Inference._release, PartyChannel.embeddings):
         assert step.__wrapped__.__name__ == step.__name__
 
     async def step() -> int:
@@ -144,6 +144,7 @@ def test_a_step_is_the_function_itself_where_nothing_is_traced():
     made = traces.traced("privee.step")(step)()
     assert inspect.getcoroutinestate(made) == inspect.CORO_CREATED
     assert made.cr_code is step.__code__
+    assert traces.within("privee.step", made) is made
     assert asyncio.run(made) == 7
 
 

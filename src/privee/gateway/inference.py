@@ -26,7 +26,7 @@ from privee.gateway.ledger.ledger import (
 )
 from privee.gateway.score_source import ScoreSource, ServedModel
 from privee.scores.forms import Floats
-from privee.traces import traced
+from privee.traces import traced, within
 
 Write = Callable[[Floats], bytes]
 MOST_SPENT = 10_000
@@ -97,7 +97,7 @@ class Inference:
         ask = ChargeRequest(query.entities, self.price, key_id, release_id, questions=pinned, hashes=hashes)
         # Whether a defense can handle the scores tells something about them, so a failure is an answer too: what is
         # charged need not wait for the release, unless it is by the release that the same one again is known.
-        charging = None if self.repeatable else asyncio.ensure_future(self._charge(ask))
+        charging = None if self.repeatable else self._charge(ask)
         try:
             if failure is not None:
                 raise failure
@@ -105,19 +105,24 @@ class Inference:
             release = await self._release(scores, query)
             if charging is None:
                 ask = self._with_fingerprints(ask, release, query, embeddings)
-                charging = asyncio.ensure_future(self._charge(ask))
+                charging = self._charge(ask)
                 await asyncio.sleep(0)
             written = write(release) if write else b""
         finally:
-            receipt = await (charging or self._charge(ask))  # whatever happens, nothing leaves before
+            receipt = await self._charged(charging or self._charge(ask), ask)  # whatever happens, nothing leaves before
         return Answer(release, release_id, receipt.remaining, receipt.charged, written)
 
-    @traced("privee.ledger")
-    async def _charge(self, ask: ChargeRequest) -> Receipt:
-        if self.counter is None:
-            return Receipt(ask.release_id, 0, None)
+    def _charge(self, ask: ChargeRequest) -> asyncio.Future[Receipt]:
+        """Begin to charge; it goes on while the release is made."""
+        if self.counter is not None:
+            return asyncio.ensure_future(within("privee.ledger", self.counter.charge(ask)))
+        free: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
+        free.set_result(Receipt(ask.release_id, 0, None))
+        return free
+
+    async def _charged(self, charging: asyncio.Future[Receipt], ask: ChargeRequest) -> Receipt:
         try:
-            return await self.counter.charge(ask)
+            return await charging
         except RefusedError as refusal:
             self._remember(refusal, ask.entities, ask.key_id)
             raise

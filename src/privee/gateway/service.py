@@ -79,6 +79,7 @@ class Service:
     ) -> None:
         self.settings, self.ledger, self.audit = settings, ledger, audit
         self.model: ServedModel = opened.model
+        self.spec = settings.defense.spec  # in every answer, and worked out anew whenever it is asked for
         self.keys = KeyStore(ledger.engine, ledger.chain_key, ledger.now)
         self._chain = Chain(ledger.engine, ledger.chain_key)
         self._counter = GroupCommit(ledger, writers=1 if is_sqlite(ledger.engine) else POSTGRESQL_WRITERS)

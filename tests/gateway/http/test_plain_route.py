@@ -7,6 +7,7 @@ import time
 import httpx
 import orjson
 import pytest
+from fastapi import FastAPI
 from limits import parse
 
 from privee.gateway.demo import MODEL
@@ -97,6 +98,22 @@ def test_the_short_way_is_taken_and_other_methods_are_not_its(local, monkeypatch
         assert client.put(INFER, json=body("1")).status_code == 405
         assert client.get("/v2").status_code == 200
     assert [used for _, _, used in taken] == [True, False, False, False]
+
+
+def test_queries_go_past_fastapi_and_nothing_else_does(local, monkeypatch):
+    past, asked = FastAPI.__call__, []
+
+    async def watched(self, scope, receive, send):
+        asked.append(scope["path"])
+        await past(self, scope, receive, send)
+
+    monkeypatch.setattr(FastAPI, "__call__", watched)
+    headers = {"Authorization": f"Bearer {local.key('consumer')}"}
+    with httpx.Client(base_url=local.url, headers=headers) as client:
+        assert client.post(PRICE, json=body("1")).status_code == 200
+        assert client.post(INFER, json=body("1"), headers={"Authorization": "Bearer x"}).status_code == 401
+        assert client.get("/v2").status_code == 200
+    assert asked == ["/v2"]
 
 
 def test_what_nobody_foresaw_is_a_500_without_words_of_it(local, monkeypatch, caplog):

@@ -1,8 +1,8 @@
 """Requests to one party, collected while it is busy.
 
-Nobody waits when the party is idle: the request leaves at once. While as many calls as allowed are in flight, requests
-queue, and leave together in the next call. Each request still ends by itself: at its own deadline, by its own
-cancellation, with its own unknown entities.
+Nobody waits when the party is idle: the request leaves with those of the same turn of the event loop. While as many
+calls as allowed are in flight, requests queue, and leave together in the next call. Each request still ends by itself:
+at its own deadline, by its own cancellation, with its own unknown entities.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privee.gateway.channel.deadlines import Deadlines
 from privee.party.errors import PartyError
 
 Floats = NDArray[np.float32]
@@ -33,9 +34,9 @@ class BatchAnswer(NamedTuple):
 Send = Callable[[tuple[str, ...], Floats | None, float], Awaitable[BatchAnswer]]
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False, slots=True)
 class Item:
-    """A request, or a part of a large one, that travels in one call."""
+    """A request, or a part of a large one, that travels in one call; not changed any more."""
 
     entities: Sequence[str]
     columns: Floats | None
@@ -44,40 +45,54 @@ class Item:
 
 
 class Batcher:
-    """Collects requests for one party. `send` makes one call: entities, columns, and the time to give up at."""
+    """Collects requests for one party.
 
-    def __init__(self, send: Send, *, in_flight: int = 2) -> None:
+    Args:
+        send: makes one call: entities, columns, and the time to give up at.
+        late: the error of a request that was not answered in time.
+        in_flight: most calls at once.
+    """
+
+    def __init__(self, send: Send, late: Callable[[], PartyError], *, in_flight: int = 2) -> None:
         self._send, self._in_flight = send, in_flight
         # Rows with columns of their own and rows without do not share a call.
         self._waiting: tuple[deque[Item], deque[Item]] = (deque(), deque())
         self._calls: dict[asyncio.Task[None], list[Item]] = {}
+        self._leaving = False
+        self._deadlines = Deadlines(self._under_way, late)
 
-    async def ask(self, entities: Sequence[str], columns: Floats | None, expires: float, largest: int) -> BatchAnswer:
-        """Embeddings for these entities, at most `largest` in one call; the caller stops waiting at `expires`."""
+    def ask(
+        self, entities: Sequence[str], columns: Floats | None, expires: float, largest: int
+    ) -> asyncio.Future[BatchAnswer]:
+        """Embeddings for these entities, `largest` of them at most; fails at `expires`."""
         loop = asyncio.get_running_loop()
+        item = Item(entities, columns, expires, loop.create_future())
+        self._waiting[columns is not None].append(item)
+        self._deadlines.watch(expires, loop)
+        if not self._leaving:  # at the end of this turn: whoever else asks in it shares the call
+            self._leaving = True
+            loop.call_soon(self._leave, largest)
+        return item.answer
+
+    async def ask_in_parts(
+        self, entities: Sequence[str], columns: Floats | None, expires: float, largest: int
+    ) -> BatchAnswer:
+        """The same for any number of entities."""
         starts = range(0, len(entities), largest)
-        items = [
-            Item(
+        parts = [
+            self.ask(
                 entities[start : start + largest],
                 None if columns is None else columns[start : start + largest],
                 expires,
-                loop.create_future(),
+                largest,
             )
             for start in starts
         ]
-        self._waiting[columns is not None].extend(items)
-        self._leave(largest)
-        try:
-            answers = (
-                [await items[0].answer] if len(items) == 1 else await asyncio.gather(*(one.answer for one in items))
-            )
-        finally:
-            for item in items:
-                item.answer.cancel()
-        return _joined(answers, starts)
+        return _joined(await asyncio.gather(*parts), starts)
 
     async def close(self, error: PartyError) -> None:
         """Give up what is under way or waiting, with this error."""
+        self._deadlines.close()
         calls = dict(self._calls)
         for items in (*calls.values(), *self._waiting):
             _fail(items, error)
@@ -85,8 +100,12 @@ class Batcher:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
 
+    def _under_way(self) -> Iterator[Item]:
+        return (item for items in (*self._waiting, *self._calls.values()) for item in items if not item.answer.done())
+
     def _leave(self, largest: int) -> None:
         """Start as many calls as are allowed."""
+        self._leaving = False
         while len(self._calls) < self._in_flight and (items := self._next(largest)):
             call = asyncio.get_running_loop().create_task(self._call(items, largest))
             self._calls[call] = items

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import numpy as np
 from grpc import StatusCode, aio
@@ -55,7 +55,7 @@ class PartyConnection:
     ) -> None:
         self.name, self._address, self._identity, self._timeouts = name, address, identity, timeouts
         self._max_batch, self._expected, self._calls = max_batch, expected_weights, calls
-        self._batcher = Batcher(self._send, in_flight=in_flight)
+        self._batcher = Batcher(self._send, self._late, in_flight=in_flight)
         self._channel: aio.Channel | None = None
         self._closed = False
         self._about: About | None = None
@@ -67,13 +67,18 @@ class PartyConnection:
         """Numbers in a row of the party's columns; None before the first contact."""
         return None if self._about is None else self._about.features
 
-    async def embeddings(self, entities: tuple[str, ...], columns: Floats | None, expires: float) -> BatchAnswer:
-        """Embeddings for these entities, by `expires` in the event loop's time."""
+    def embeddings(self, entities: tuple[str, ...], columns: Floats | None, expires: float) -> Awaitable[BatchAnswer]:
+        """Embeddings for these entities, by `expires` in the event loop's time; on their way before it is awaited."""
+        if self._about is not None and len(entities) <= (largest := self._largest(self._about, columns)):
+            return self._batcher.ask(entities, columns, expires, largest)  # neither task nor timer of its own
+        return asyncio.ensure_future(self._in_parts(entities, columns, expires))
+
+    async def _in_parts(self, entities: tuple[str, ...], columns: Floats | None, expires: float) -> BatchAnswer:
+        """The same before the first contact, or with more entities than fit into a call."""
         try:
             async with asyncio.timeout_at(expires):
                 about = self._about or await self._contact()
-                largest = self._largest(about, columns)
-                return await self._batcher.ask(entities, columns, expires, largest)
+                return await self._batcher.ask_in_parts(entities, columns, expires, self._largest(about, columns))
         except TimeoutError:
             raise self._late() from None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -138,11 +138,11 @@ class PartyChannel:
         wanted, own = _checked_entities(entities), _checked_columns(columns, len(entities))
         expires = asyncio.get_running_loop().time() + self._timeouts.deadline
         given = [own, *([None] * (len(self._lines) - 1))]
-        asked = (
+        asked = [
             within("privee.party", line.embeddings(wanted, mine, expires), privee_party=line.name)
             for line, mine in zip(self._lines, given, strict=True)
-        )
-        answers = await asyncio.gather(*asked, return_exceptions=True)
+        ]
+        answers = await _ended(asked)
         return {line.name: _known(line.name, answer) for line, answer in zip(self._lines, answers, strict=True)}
 
     async def health(self) -> dict[str, PartyHealth]:
@@ -163,6 +163,23 @@ class PartyChannel:
             return PartyHealth(False, time.perf_counter() - started, error=str(error))
         facts = {key: value for key, value in vars(about).items() if key not in ("party", "codes", "receipts")}
         return PartyHealth(True, time.perf_counter() - started, **facts)
+
+
+async def _ended(asked: Sequence[Awaitable[BatchAnswer]]) -> list[BatchAnswer | Exception]:
+    """How each ended, waited for one after the other: all are under way, and `gather` takes longer than that."""
+    futures = [asyncio.ensure_future(one) for one in asked]
+    answers: list[BatchAnswer | Exception] = []
+    try:
+        for future in futures:
+            try:
+                answers.append(await future)
+            except Exception as error:
+                answers.append(error)
+    finally:
+        for future in futures[len(answers) :]:  # only if this was given up
+            if not future.cancel() and not future.cancelled():
+                future.exception()  # asked for, though nobody waits any more
+    return answers
 
 
 def _known(party: str, answer: BatchAnswer | BaseException) -> np.ndarray:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import orjson
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import ValidationError
@@ -26,6 +26,7 @@ from privee.gateway.http.protocol import InferRequest
 
 MOST_NAME = 128
 _BEFORE, _JSON = "/v2/models/", "application/json"
+_TAKEN = "privee.taken"
 _UNNAMED = ("", "application/octet-stream")
 """What senders of binary tensors call their requests, if anything; their heads are JSON."""
 
@@ -62,18 +63,28 @@ class PlainRoute(APIRoute):
 
 
 class Shortcut:
-    """ASGI middleware, behind the one that reads bodies: takes requests of plain routes straight to them."""
+    """In front of FastAPI: takes requests of plain routes straight to them.
 
-    def __init__(self, app: ASGIApp, *, routes: Mapping[str, PlainRoute]) -> None:
-        self.app, self.routes = app, routes
+    Args:
+        routes: by the words behind the model's name.
+        around: puts around them what is around every request, such as `Observed`, which reads their bodies.
+    """
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, or pass it on."""
+    def __init__(self, routes: Mapping[str, PlainRoute], around: Callable[[ASGIApp], ASGIApp]) -> None:
+        self.routes, self._whole = routes, around(self._answer)
+
+    async def answers(self, app: FastAPI, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Serve one request, or tell that it is not for here."""
         route, named = self._found(scope)
         if route is None:
-            await self.app(scope, receive, send)
-            return
-        scope["route"], scope["path_params"] = route, named
+            return False
+        scope["app"], scope[_TAKEN] = app, (route, named)
+        await self._whole(scope, receive, send)
+        return True
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        route, named = scope[_TAKEN]
+        scope["route"], scope["path_params"] = route, named  # not before: of who may not ask no route is noted
         request = Request(scope, receive)
         try:
             answer = await route.answer(request, scope["state"]["body"])

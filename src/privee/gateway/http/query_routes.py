@@ -49,7 +49,7 @@ async def infer(request: Request, model: ModelName, body: InferRequest, key: Key
     request.state.log = note
     answer = await releases(state, model, body, key, note=note, write=write_binary if binary else write_release)
     service: Service = state.service
-    said = {"name": model, "version": service.model.version, "defense": service.settings.defense.spec}
+    said = {"name": model, "version": service.model.version, "defense": service.spec}
     if not binary:
         return Response(write_answer(answer, body, **said), media_type="application/json")
     written, head = write_binary_answer(answer, body, **said)

@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 from privee.gateway.ledger.ledger import ChargeRequest, Ledger, Receipt, RefusedError
 
 Result = TypeVar("Result")
+Waiting = tuple[ChargeRequest, asyncio.Future[Receipt]]
 MOST_AT_ONCE = 64
 
 
 class GroupCommit:
-    """Charges and reads on worker threads; a lone charge leaves at once, those that come meanwhile go together."""
+    """Charges and reads on worker threads; those of one turn of the event loop, or that come meanwhile, go together."""
 
     def __init__(self, ledger: Ledger, *, writers: int) -> None:
         self.ledger = ledger
         self._pool = ThreadPoolExecutor(writers, thread_name_prefix="ledger")
         self._reads = ThreadPoolExecutor(2, thread_name_prefix="ledger-reads")
         self._free = writers
-        self._waiting: list[tuple[ChargeRequest, asyncio.Future[Receipt]]] = []
-        self._busy: set[asyncio.Task[None]] = set()
+        self._waiting: list[Waiting] = []
+        self._busy: set[asyncio.Future[list[Receipt | RefusedError]]] = set()
 
-    async def charge(self, ask: ChargeRequest) -> Receipt:
-        """Durable when it returns; raises Refused- or LedgerUnavailableError; then nothing was counted for sure."""
-        future: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
+    def charge(self, ask: ChargeRequest) -> asyncio.Future[Receipt]:
+        """Durable when it is done; may raise Refused- or LedgerUnavailableError: then nothing was counted for sure.
+
+        It is under way before anybody waits for it, and goes on if nobody does.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Receipt] = loop.create_future()
+        if not self._waiting and self._free:  # at the end of this turn: who leaves first would leave alone
+            loop.call_soon(self._start, loop)
         self._waiting.append((ask, future))
-        self._start()
-        return await future
+        return future
 
     async def read(self, work: Callable[..., Result], *args: object) -> Result:
         """Run a blocking call of the ledger."""
@@ -38,32 +44,31 @@ class GroupCommit:
 
     async def close(self) -> None:
         """Wait for what is under way."""
-        while self._busy:
-            await asyncio.gather(*self._busy, return_exceptions=True)
+        while self._busy or self._waiting:
+            await asyncio.wait(self._busy) if self._busy else await asyncio.sleep(0)
         self._pool.shutdown()
         self._reads.shutdown()
         self.ledger.close()
 
-    def _start(self) -> None:
-        if not self._waiting or not self._free:
-            return
-        group, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
-        self._free -= 1
-        task = asyncio.get_running_loop().create_task(self._charge(group))
-        self._busy.add(task)
-        task.add_done_callback(self._busy.discard)
+    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
+        while self._waiting and self._free:
+            group, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
+            self._free -= 1
+            work = loop.run_in_executor(self._pool, self.ledger.charge_many, [ask for ask, _ in group])
+            self._busy.add(work)
+            work.add_done_callback(partial(self._charged, group, loop))
 
-    async def _charge(self, group: Sequence[tuple[ChargeRequest, asyncio.Future[Receipt]]]) -> None:
-        outcomes: Sequence[Receipt | RefusedError | Exception]
-        try:
-            outcomes = await asyncio.get_running_loop().run_in_executor(
-                self._pool, self.ledger.charge_many, [ask for ask, _ in group]
-            )
-        except Exception as error:
-            outcomes = [error] * len(group)
-        finally:
-            self._free += 1
+    def _charged(
+        self,
+        group: Sequence[Waiting],
+        loop: asyncio.AbstractEventLoop,
+        work: asyncio.Future[list[Receipt | RefusedError]],
+    ) -> None:
+        self._free += 1
+        self._busy.discard(work)
+        self._start(loop)
+        failure = work.exception()
+        outcomes = [failure] * len(group) if failure else work.result()
         for (_, future), outcome in zip(group, outcomes, strict=True):
-            with contextlib.suppress(asyncio.InvalidStateError):  # the caller may have gone
-                future.set_exception(outcome) if isinstance(outcome, Exception) else future.set_result(outcome)
-        self._start()
+            if not future.done():  # the caller may have gone
+                future.set_result(outcome) if isinstance(outcome, Receipt) else future.set_exception(outcome)

@@ -132,7 +132,7 @@ class RpcServer:
         service = service_for(self._state, message.model_name, message.model_version)
         answer = await releases(self._state, message.model_name, body, call.known, note=call.note, write=write_binary)
         said = {"name": service.model.name, "version": service.model.version}
-        return infer_response(answer, message, **said, defense=service.settings.defense.spec)
+        return infer_response(answer, message, **said, defense=service.spec)
 
 
 def _said(what: str, /, **values: Any) -> bytes:
