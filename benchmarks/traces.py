@@ -23,7 +23,7 @@ from privee import traces
 from privee.defenses import defense
 from privee.gateway.channel.party_channel import PartyChannel
 from privee.gateway.demo import make_world, running_parties
-from privee.gateway.http.server import make_app
+from privee.gateway.http.app import make_app
 from privee.gateway.http.traced import Traced
 from privee.gateway.inference import Inference
 from privee.gateway.service import open_service

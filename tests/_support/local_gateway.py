@@ -13,7 +13,8 @@ import uvicorn
 
 from privee.defenses import defense
 from privee.gateway.demo import World
-from privee.gateway.http.server import GatewayServer, make_app
+from privee.gateway.http.app import make_app
+from privee.gateway.http.server import GatewayServer
 from privee.gateway.ledger.ledger import ChargeRequest, Ledger
 from privee.gateway.rpc.server import RpcServer, reserve
 from privee.gateway.service import open_service

@@ -4,7 +4,7 @@ import contextlib
 import threading
 import time
 
-from privee.gateway.http import server
+from privee.gateway.http.connection import HEAD_SECONDS
 from tests._support.hostile_requests import INFER
 from tests._support.wire import Reply, connected, head, read_reply, send
 
@@ -15,7 +15,7 @@ def slow_head(url: str) -> Reply:
     with connected(url, 40) as connection:
         with contextlib.suppress(ConnectionError):
             connection.sendall(b"GET /v2 HTTP/1.1\r\n")
-            while time.monotonic() - start < 2 * server.HEAD_SECONDS:
+            while time.monotonic() - start < 2 * HEAD_SECONDS:
                 connection.sendall(b"x: y\r\n")
                 time.sleep(0.5)
         return read_reply(connection, start)

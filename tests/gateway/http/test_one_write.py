@@ -5,8 +5,8 @@ import asyncio
 import uvicorn
 from uvicorn.server import ServerState
 
+from privee.gateway.http.connection import GuardedProtocol
 from privee.gateway.http.one_write import OneWrite
-from privee.gateway.http.server import GuardedProtocol
 
 
 class Transport(asyncio.Transport):

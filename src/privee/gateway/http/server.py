@@ -1,7 +1,4 @@
-"""The application and its server: routes, what happens around every request, and a stop that cuts nobody off.
-
-The server is uvicorn's, with limits on the head of a request.
-"""
+"""The gateway's server: uvicorn's, with a stop that cuts nobody off."""
 
 from __future__ import annotations
 
@@ -14,96 +11,29 @@ import socket
 import ssl
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import uvicorn
 from fastapi import FastAPI
-from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from privee import traces
 from privee.atomic import whole_file
 from privee.errors import PriveeError
-from privee.gateway.http import admin_routes, inference_routes, ledger_routes, query_routes
-from privee.gateway.http.access import Access
-from privee.gateway.http.middleware import Metrics, Observed
-from privee.gateway.http.one_write import OneWrite
-from privee.gateway.http.plain_route import Shortcut, plain_routes
-from privee.gateway.http.problems import handle_problems
-from privee.gateway.http.shared_metrics import SharedMetrics
-from privee.gateway.http.traced import Traced
+from privee.gateway.http.app import GRACE_SECONDS, make_app
+from privee.gateway.http.connection import GuardedProtocol
 from privee.gateway.http.workers import Workers
 from privee.gateway.service import Service, open_service
 from privee.gateway.settings import GatewaySettings
-from privee.gateway.ui import audit_page, consumers, docs_page, exports, pages
-from privee.logs import log, start_logging
+from privee.logs import start_logging
 from privee.net import Address
 from privee.pki.identity import TlsFiles
-from privee.version import __version__
 
 if TYPE_CHECKING:
     from privee.gateway.rpc.server import RpcServer
 
-HEAD_BYTES = 64 * 1024
-HEAD_SECONDS = 10.0
 FAREWELL_SECONDS = 0.5
 """After the listening ends, connections are open this much longer; every answer on them says it is the last."""
-
-
-class GuardedProtocol(HttpToolsProtocol):
-    """A connection whose request lines and headers must be small and come soon; bodies are limited by the app."""
-
-    _in_head = False
-    _head_bytes = 0
-    _head_timer: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: Any) -> None:
-        """Wait for the first request."""
-        super().connection_made(transport)
-        self._wait_for_head()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Wait for nothing more."""
-        self._stop_waiting()
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        """Take the next bytes. Those that began a head are not counted, as a body may be among them."""
-        unfinished = self._in_head
-        super().data_received(data)
-        if self.transport.is_closing():
-            return
-        if self.cycle is None or self.cycle.response_complete:
-            self._wait_for_head()
-        if unfinished and self._in_head:
-            self._head_bytes += len(data)
-            if self._head_bytes > HEAD_BYTES:
-                self.send_400_response("The request's headers are too large.")
-
-    def on_message_begin(self) -> None:
-        """Note when the head of a request begins."""
-        self._in_head, self._head_bytes = True, 0
-        super().on_message_begin()
-
-    def on_headers_complete(self) -> None:
-        """A head is here."""
-        self._in_head = False
-        self._stop_waiting()
-        super().on_headers_complete()
-        if self.cycle is not None and self.cycle.transport is self.transport:
-            self.cycle.transport = OneWrite(self.transport, self.loop)  # type: ignore[assignment]
-
-    def _wait_for_head(self) -> None:
-        if self._head_timer is None:
-            self._head_timer = self.loop.call_later(HEAD_SECONDS, self.transport.close)
-
-    def _stop_waiting(self) -> None:
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
 
 
 class GatewayServer(uvicorn.Server):
@@ -145,7 +75,6 @@ class GatewayServer(uvicorn.Server):
         await asyncio.gather(*ending)
 
 
-GRACE_SECONDS = 10
 BACKLOG = 2048
 
 
@@ -256,81 +185,3 @@ def _listen(host: str, port: int) -> socket.socket:
 def _address(settings: GatewaySettings, bound: socket.socket) -> str:
     """As it was given, since certificates are for names."""
     return str(Address(settings.host.strip("[]"), bound.getsockname()[1]))
-
-
-class GatewayApp(FastAPI):
-    """An application that queries go past, as FastAPI's own middleware takes time of each; nothing else does."""
-
-    front: Shortcut | None = None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
-        if self.front is None or not await self.front.answers(self, scope, receive, send):
-            await super().__call__(scope, receive, send)
-
-
-DESCRIPTION = """Protected predictions of a model (Open Inference Protocol).
-
-`POST /v2/models/{model}/infer` with entity ids; the answer holds a release for each, never the scores, and each is
-counted before it leaves."""
-
-
-def make_app(service: Service, *, shared: Path | None = None) -> FastAPI:
-    """An application on an opened service; it closes the service when it ends.
-
-    Args:
-        service: all that is behind the routes.
-        shared: a folder for what several workers must know of each other.
-    """
-    metrics = Metrics()
-    together = None if shared is None else SharedMetrics(metrics, shared)
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        await service.start()
-        settings, writing = service.settings, asyncio.create_task(together.keep_writing()) if together else None
-        variants = service.ledger.limits.variants if settings.counted else None
-        log("started", model=service.model.name, defense=settings.defense.spec, variants=variants)
-        with traces.exported(settings.traces):
-            yield
-            if app.state.rpc is not None:  # calls under way need the service
-                await app.state.rpc.stop(GRACE_SECONDS)
-            await service.close()
-        if writing is not None:
-            writing.cancel()
-            await asyncio.wait([writing])
-        log("stopped")
-
-    app = GatewayApp(
-        title="privee gateway",
-        version=__version__,
-        description=DESCRIPTION,
-        lifespan=lifespan,
-        docs_url=None,
-        redoc_url=None,
-        openapi_url="/openapi.json",
-    )
-    app.state.service, app.state.metrics, app.state.shared = service, metrics, shared
-    app.state.all_metrics, app.state.rpc = together or metrics, None
-    settings = service.settings
-    app.state.access = Access(service.keys, service.read, unknown=settings.unknown, workers=settings.workers)
-    handle_problems(app)
-    for module in (inference_routes, query_routes, ledger_routes, admin_routes):
-        app.include_router(module.router)
-    for page in (pages, consumers, exports, audit_page, docs_page):
-        app.include_router(page.router)
-    app.include_router(pages.front)
-    around: list[tuple[Any, dict[str, Any]]] = [] if settings.traces is None else [(Traced, {})]
-    limits = {"max_body": settings.max_body, "admit": app.state.access.admit}
-    around.append((Observed, {"metrics": metrics, **limits}))
-    for layer, given in reversed(around):  # the last to be added is outermost
-        app.add_middleware(layer, **given)
-    app.front = Shortcut(plain_routes(query_routes.router), lambda inner: _within(inner, around))
-    return app
-
-
-def _within(inner: ASGIApp, around: Sequence[tuple[Any, dict[str, Any]]]) -> ASGIApp:
-    """In these layers, the first of them outermost."""
-    for layer, given in reversed(around):
-        inner = layer(inner, **given)
-    return inner
