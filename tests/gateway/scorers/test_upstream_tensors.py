@@ -126,6 +126,13 @@ def test_what_is_no_such_server_is_told_in_one_line(upstream):
 
 
 @pytest.mark.parametrize("raw", [b"[1]", b'{"inputs": 3, "outputs": [{"name": "p", "shape": "x"}, {}, 4]}'])
-def test_what_says_nothing_that_can_be_read_may_still_be_one(upstream, raw):
+def test_what_says_nothing_that_can_be_read_may_still_be_one(upstream, people, raw):
+    """It is asked with whole rows, as a server that says nothing is, and its answers count."""
     upstream.raw = raw
-    opened(upstream).close()
+    scorer = opened(upstream)
+    assert (scorer.names, scorer.features, scorer.classes) == (None, None, None)
+    upstream.raw, upstream.gives = None, ("p", "FP64")
+    upstream.score = lambda inputs: np.array(inputs[0]["data"]).reshape(-1, 4)[:, :3]
+    assert np.array_equal(scorer.outputs(Rows(COLUMNS, people.x / 3)), people.x[:, :3] / 3)
+    assert upstream.asked[-1][0]["inputs"][0]["name"] == "input-0"
+    scorer.close()
