@@ -51,7 +51,8 @@ def test_what_differs_is_read_from_the_settings():
     said = words("grna-50")
     assert "64 records and 3 seeds on cifar10" in said
     assert "256 records and 10 seeds" in said
-    assert "SGD with momentum" in said
+    assert "CIFAR: SGD with momentum, as in the released code, without its weight decay" in said
+    assert "Adam" not in said
     assert "strips" not in said  # MNIST is split as in the paper
     assert "test rows" not in said
     assert "one trained model per case on mnist, cifar100, cifar10 and drive, where the paper has ten runs" in said
@@ -77,6 +78,7 @@ def old_settings(name: str) -> dict[str, Any]:
     now = json.loads(json.dumps(find_result(name).settings("full")))
     for entry in now["entries"]:
         del entry["model"]["attacked"], entry["records"], entry["seeds"]
+        entry["model"].pop("optimizer", None)
         entry["model"]["how"] = None
     return {**now, "records_and_seeds": {"": [256, 10], "cifar10": [8, 3], "cifar100": [8, 3]}}
 
@@ -86,6 +88,7 @@ def test_what_was_measured_before_says_so():
     assert "MNIST in vertical strips" in said
     assert "test rows, where the paper attacks training rows" in said
     assert "8 records and 3 seeds on cifar100 and cifar10" in said
+    assert "CIFAR: Adam, where the released code has SGD with momentum" in said
     most = {**old_settings("gia-mnist-clients"), "at_most_for_gradient_inversion": [64, 3]}
     assert "64 records and 3 seeds, where" in differs(outcome("gia-mnist-clients", most))[0]
 

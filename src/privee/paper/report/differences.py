@@ -10,6 +10,10 @@ from privee.paper.outcomes import Outcome, listed
 from privee.vfl.training import PAPER
 
 FULL_CIFAR = "the first 20,000 of 50,000 training images"
+_OPTIMIZERS = {
+    "adam": "Adam, where the released code has SGD with momentum",
+    "sgd": "SGD with momentum, as in the released code, without its weight decay, whose value is not known",
+}
 ONE_MODEL = "one trained model per case, where the paper has ten runs"
 
 
@@ -81,9 +85,7 @@ def _trainings(models: Sequence[Mapping[str, Any]]) -> list[str]:
     for model in models:
         dataset = model["dataset"]
         if dataset.startswith("cifar"):
-            adam = "Adam, where the released code has SGD with momentum; "
-            said = "" if model.get("optimizer") == "sgd" else adam
-            found[f"CIFAR: {said}{FULL_CIFAR}; 32-bit numbers, not 16"] = None
+            found[f"CIFAR: {_OPTIMIZERS[model.get('optimizer', 'adam')]}; {FULL_CIFAR}; 32-bit numbers, not 16"] = None
         if dataset not in PAPER:
             found[f"{dataset} is not among the paper's datasets"] = None
     return [*_shorter(models), *found]
