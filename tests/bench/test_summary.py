@@ -135,6 +135,23 @@ def test_every_line_is_a_point_with_its_number_and_its_name():
         assert sum(len(line.get_xdata()) == 1 for line in axes.lines) == 4
 
 
+def test_the_picture_shows_the_worst_beside_the_average():
+    """Two models: the column told best stands at its median and at the worst of the two, the mean at its median."""
+    (line,) = lines_of(board(*(row("none", dataset=name, chosen=chosen) for name, chosen in (("a", 0.1), ("b", 0.4)))))
+    assert line.column.worst < line.column.median < line.chosen.median < line.once.median
+    shown = {axes.get_title(loc="left"): heights_of(axes) for axes in draw([line]).axes}
+    assert shown == {
+        "mean of columns, asked once": [line.once.median],
+        "mean of columns, five chosen questions": [line.chosen.median],
+        "column told best, median model": [line.column.median],
+        "column told best, worst model": [line.column.worst],
+    }
+
+
+def heights_of(axes):
+    return [line.get_ydata()[0] for line in axes.lines if len(line.get_xdata()) == 1]
+
+
 @pytest.mark.parametrize("text", ["[]", '{"rows": 3, "about": {}}', '{"rows": [{"dataset": 1}], "about": {}}', "{"])
 def test_what_is_no_leaderboard_is_refused_in_one_line(tmp_path, text):
     (tmp_path / "leaderboard.json").write_text(text)

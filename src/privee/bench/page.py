@@ -77,6 +77,8 @@ def page(board: Board, lines: Sequence[Line], stem: str) -> str:
         "against the scores themselves, in points.",
         _summary(lines),
         f"![What is left against how far scores are moved, one point per defense](images/{stem}.png)",
+        "Above: on average over columns, on the median model. Below: in the column told best, by the strongest of the "
+        "three ways of asking, on the median model and on the worst.",
         equal_epsilon_section(board),
         *filter(None, [attacks_section(board)]),
         "## Every model",

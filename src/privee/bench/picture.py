@@ -1,4 +1,7 @@
-"""Protection against distortion: one numbered point per defense, asked once, and five times with chosen columns."""
+"""Protection against distortion, one numbered point per defense.
+
+On average over columns, asked once and five times with chosen columns; below, the one column that is told best.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,37 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from privee.audit.report.charts import FAINT, GRID, INK, text_size
 from privee.audit.report.label_placement import Box, LabelledPoint, needs_leader, place_labels
 from privee.audit.report.number_format import label
-from privee.bench.summary import Line, Spread
+from privee.bench.summary import Line
 
-WIDTH, HEIGHT, SHOWN_DPI = 820.0, 470.0, 144
+WIDTH, HEIGHT, SHOWN_DPI = 820.0, 780.0, 144
 """Points; the file has twice as many dots."""
 KEY_WIDTH, LABEL_SIZE, KEY_SIZE = 215.0, 8.5, 8.5
+BELOW, BETWEEN, ABOVE = 52.0, 40.0, 26.0
+"""Of the panels, for axes and titles."""
 MARKER, FURTHEST = 7.0, 400.0
 LEAST_MOVED = 1e-3
 """Where those stand that move less, such as the scores themselves."""
 LINE = 1.28
+
+
+class View(NamedTuple):
+    """One panel: its title, and which figure of a line it shows."""
+
+    title: str
+    left: Callable[[Line], float | None]
+
+
+VIEWS = (
+    (
+        View("mean of columns, asked once", lambda line: line.once and line.once.median),
+        View("mean of columns, five chosen questions", lambda line: line.chosen and line.chosen.median),
+    ),
+    (
+        View("column told best, median model", lambda line: line.column and line.column.median),
+        View("column told best, worst model", lambda line: line.column and line.column.worst),
+    ),
+)
+"""What is told on average, and below it the worst: the strongest of all ways of asking, in the column it tells best."""
 
 
 class Look(NamedTuple):
@@ -53,37 +78,34 @@ def draw(lines: Sequence[Line]) -> Figure:
     figure = Figure(figsize=(WIDTH / 72, HEIGHT / 72), dpi=72)
     numbered = list(enumerate(lines, 1))
     wide = (WIDTH - KEY_WIDTH - 50) / 2
-    ways: tuple[tuple[str, Callable[[Line], Spread | None]], ...] = (
-        ("asked once, honestly", lambda line: line.once),
-        ("asked five times, with chosen columns", lambda line: line.chosen),
-    )
-    for k, (title, left) in enumerate(ways):
-        start = 42 + k * (wide + 12)
-        axes = figure.add_axes((start / WIDTH, 58 / HEIGHT, (wide - 6) / WIDTH, (HEIGHT - 110) / HEIGHT))
-        _panel(axes, numbered, left, title, named=k == 0)
+    high = (HEIGHT - BELOW - ABOVE - BETWEEN) / 2
+    for row, views in enumerate(reversed(VIEWS)):
+        for k, view in enumerate(views):
+            left, bottom = 42 + k * (wide + 12), BELOW + row * (high + BETWEEN)
+            axes = figure.add_axes((left / WIDTH, bottom / HEIGHT, (wide - 6) / WIDTH, high / HEIGHT))
+            _panel(axes, numbered, view, named=k == 0)
     _key(figure, numbered, WIDTH - KEY_WIDTH + 2)
     words = "how far scores are moved (mean L1, median over models; those that move nothing stand at the left edge)"
-    figure.text(42 / WIDTH, 20 / HEIGHT, words, fontsize=9.5, color=INK)
+    figure.text(42 / WIDTH, 16 / HEIGHT, words, fontsize=9.5, color=INK)
     return figure
 
 
-def _panel(
-    axes: Axes, numbered: Sequence[tuple[int, Line]], left: Callable[[Line], Spread | None], title: str, *, named: bool
-) -> None:
-    points = [(k, line, line.l1_moved.median, y.median) for k, line in numbered if line.l1_moved and (y := left(line))]
+def _panel(axes: Axes, numbered: Sequence[tuple[int, Line]], view: View, *, named: bool) -> None:
+    shown = [(k, line, line.l1_moved, view.left(line)) for k, line in numbered]
+    points = [(k, line, moved.median, left) for k, line, moved, left in shown if moved and left is not None]
     most = max([2.0, *(moved for *_, moved, _ in points)])
     axes.set(xscale="log", xlim=(0.7 * LEAST_MOVED, 1.6 * most), ylim=(-0.03, 1.06))
     axes.xaxis.set_major_locator(FixedLocator([LEAST_MOVED, 0.01, 0.1, 1.0, 10.0]))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: "0" if x <= LEAST_MOVED else f"{x:g}"))
     axes.tick_params(labelsize=9, colors=FAINT, labelleft=named)
-    axes.set_title(title, loc="left", fontsize=10.5, color=INK)
+    axes.set_title(view.title, loc="left", fontsize=10.5, color=INK)
     axes.grid(color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.axhline(1.0, color=FAINT, linewidth=0.9, zorder=1)
     if named:
-        axes.set_ylabel("left of a guess's error (mean over columns, median over models)", fontsize=9.5, color=INK)
+        axes.set_ylabel("left of a guess's error (1: nothing told)", fontsize=9.5, color=INK)
     models = _most_models(numbered)
     for _, line, moved, share in points:
         look, whole = look_of(line), line.models == models
