@@ -147,7 +147,7 @@ def test_it_stops_when_its_minutes_are_over_and_goes_on(tmp_path):
     wanted, told = plan(size=dataclasses.replace(SIZE, parts=("once",))), []
     first = Bench(plan=wanted, folder=tmp_path, jobs=1, minutes=1e-6, progress=lambda *said: told.append(said)).run()
     assert (first.stopped, first.measured) == (True, 0)
-    with pytest.raises(PriveeError, match="nothing that was measured"):
+    with pytest.raises(PriveeError, match="stopped before anything was measured"):
         make_board(wanted, tmp_path, first, "test")
     second, board = measure(tmp_path, wanted)
     assert (second.stopped, second.measured) == (False, 4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -63,9 +64,19 @@ def spread(
 def _here(call: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Results[Item, Result]:
     with parallel_config(backend="loky", inner_max_num_threads=1):
         work = Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")
-        with contextlib.closing(work(delayed(_numbered)(k, call, item) for k, item in enumerate(items))) as results:
+        results = work(delayed(_numbered)(k, call, item) for k, item in enumerate(items))
+        try:
             for number, found in results:
                 yield items[number], found
+        finally:
+            _close(results)
+
+
+def _close(results: Generator[Any, None, None]) -> None:
+    """End its processes; whoever stops early wants to, and is not told about it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".* tasks which were still being processed", category=UserWarning)
+        results.close()
 
 
 def _numbered(number: int, call: Callable[[Item], Result], item: Item) -> tuple[int, Result]:

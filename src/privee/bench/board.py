@@ -46,7 +46,8 @@ def make_board(plan: Plan, folder: Path, done: Done, command: str, known: Board 
     """What the folder holds of a plan, and beside it what is known from elsewhere."""
     rows = tuple(rows_of(plan, CellFolder(folder), () if known is None else known.rows))
     if not rows:
-        raise PriveeError(f"{folder} holds nothing that was measured with these settings")
+        early = "stopped before anything was measured; the same command with more minutes goes on"
+        raise PriveeError(early if done.stopped else f"{folder} holds nothing that was measured with these settings")
     tried = {part.name: list(plan.attacks_of(part)) for part in PARTS if plan.attacks_of(part)}
     about = {
         "command": command,
