@@ -73,12 +73,12 @@ def page(board: Board, lines: Sequence[Line], stem: str) -> str:
     parts = [
         HOW_TO_READ.format(json=f"{stem}.json"),
         "## All models together",
-        f"Median over the models ({', '.join(' '.join(one) for one in models)}), in brackets the worst of them. Lost: "
-        "against the scores themselves, in points.",
-        _summary(lines),
         f"![What is left against how far scores are moved, one point per defense](images/{stem}.png)",
         "Above: on average over columns, on the median model. Below: in the column told best, by the strongest of the "
         "three ways of asking, on the median model and on the worst.",
+        f"Median over the models ({', '.join(' '.join(one) for one in models)}), in brackets the worst of them. Lost: "
+        "against the scores themselves, in points.",
+        _summary(lines),
         equal_epsilon_section(board),
         *filter(None, [attacks_section(board)]),
         "## Every model",
