@@ -56,7 +56,8 @@ def test_what_differs_is_read_from_the_settings():
     assert "strips" not in said  # MNIST is split as in the paper
     assert "test rows" not in said
     assert "one trained model per case on mnist, cifar100, cifar10 and drive, where the paper has ten runs" in said
-    assert "test rows, where the paper attacks training rows" in words("gia-50")
+    assert "test rows, where the paper does not say" in words("gia-50")  # training rows are named for GRNA alone
+    assert "test rows under gradient-inversion, where the paper does not say" in words("clients-all")
     assert "trained once" in words("grna-25")
     assert "trained once" not in said
     assert "45 epochs, not 450, on drive with 5, 10, 15, 20 and 25 parties" in words("drive-clients")

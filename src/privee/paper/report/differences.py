@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from privee.paper.measure.sittings import effort_of
+from privee.paper.measure.sittings import INVERSION, effort_of
 from privee.paper.outcomes import Outcome, listed
 from privee.vfl.training import PAPER
 
@@ -33,14 +33,30 @@ def differs(outcome: Outcome) -> list[str]:
 def _of_attacks(settings: Mapping[str, Any]) -> list[str]:
     entries = settings["entries"]
     models = [entry["model"] for entry in entries]
-    tested = [model for model in models if model.get("attacked", "test") == "test"]
-    rows = f"test rows{_of_which(tested, models)}, where the paper attacks training rows" if tested else ""
     return [
         f"{_efforts(entries, settings)}, where the paper attacks all rows",
-        *filter(None, [rows]),
+        *_rows_attacked(entries),
         *_of_models(models),
         *_trained_once(entries),
     ]
+
+
+def _rows_attacked(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Where test rows are attacked, and what the paper says of it: its settings name training rows for GRNA alone."""
+    inverted, others = ([e["model"] for e in entries if _inverts(e) == inverts] for inverts in (True, False))
+    said = []
+    for models, paper in (
+        (others, "where the paper attacks training rows"),
+        (inverted, "where the paper does not say"),
+    ):
+        tested = [model for model in models if model.get("attacked", "test") == "test"]
+        under = f" under {INVERSION}" if models is inverted and others else ""
+        said += [f"test rows{_of_which(tested, models)}{under}, {paper}"] if tested else []
+    return said
+
+
+def _inverts(entry: Mapping[str, Any]) -> bool:
+    return str(entry["attack"]).startswith(INVERSION)
 
 
 def _trained_once(entries: Sequence[Mapping[str, Any]]) -> list[str]:
