@@ -55,9 +55,11 @@ def test_what_differs_is_read_from_the_settings():
     assert "Adam" not in said
     assert "strips" not in said  # MNIST is split as in the paper
     assert "test rows" not in said
-    assert "one trained model per case on mnist, cifar100, cifar10 and drive, where the paper has ten runs" in said
+    assert "one trained model per case on cifar100, cifar10 and drive, where the paper has ten runs" in said
+    assert "one trained model per case, where" in words("grna-mnist-clients")  # five parties take minutes each
     assert "test rows, where the paper does not say" in words("gia-50")  # training rows are named for GRNA alone
     assert "test rows under gradient-inversion, where the paper does not say" in words("clients-all")
+    assert "test rows" not in words("equation-solving")  # which the paper leaves out
     assert "trained once" in words("grna-25")
     assert "trained once" not in said
     assert "45 epochs, not 450, on drive with 5, 10, 15, 20 and 25 parties" in words("drive-clients")
@@ -147,7 +149,7 @@ def test_every_seed_has_a_model_of_its_own_where_training_is_quick(tmp_path: Pat
     monkeypatch.setitem(attack_rows.EFFORT, "quick", {"": (8, 2)})
     result, folder = find_result("grna-50"), tmp_path / "one"
     one = measure_result(result, Bench("quick", folder, jobs=1, only=("breast-cancer",)))
-    monkeypatch.setitem(attack_rows.TRAINED_ANEW, "quick", ("breast-cancer",))
+    monkeypatch.setitem(attack_rows.TRAINED_ANEW, "quick", {"breast-cancer": 2})
     two = measure_result(result, Bench("quick", folder, jobs=1, only=("breast-cancer",)))
     assert len(list((folder / "models").iterdir())) == 2  # the first is that of before
     assert [row.where for row in two.rows] == [row.where for row in one.rows]
@@ -168,7 +170,10 @@ def test_mnist_is_split_as_in_the_paper_and_grna_attacks_training_rows():
     assert Case(dataset="cifar10").split is None
     assert Case(dataset="mnist").key != Case(dataset="mnist", how="strips").key
     assert Case(dataset="mnist").key == Case(dataset="mnist", attacked="training").key  # the same model
-    for name, rows in (("grna-25", "training"), ("gia-25", "test"), ("grna-mnist-clients", "training")):
+    attacked = {"gia-25": "test"} | dict.fromkeys(
+        ("grna-25", "grna-mnist-clients", "cifar10-rho", "amplitude"), "training"
+    )
+    for name, rows in attacked.items():
         result = find_result(name)
         assert isinstance(result, AttackResult)
         assert {entry.case.attacked for entry in result.entries("full")} == {rows}

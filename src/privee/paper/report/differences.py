@@ -14,6 +14,8 @@ _OPTIMIZERS = {
     "adam": "Adam, where the released code has SGD with momentum",
     "sgd": "SGD with momentum, as in the released code, without its weight decay, whose value is not known",
 }
+PAPER_SAYS = {"grna": "where the paper attacks training rows", INVERSION: "where the paper does not say"}
+"""Of the rows under attack, by attack; of attacks that it leaves out it says nothing."""
 ONE_MODEL = "one trained model per case, where the paper has ten runs"
 
 
@@ -43,20 +45,13 @@ def _of_attacks(settings: Mapping[str, Any]) -> list[str]:
 
 def _rows_attacked(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     """Where test rows are attacked, and what the paper says of it: its settings name training rows for GRNA alone."""
-    inverted, others = ([e["model"] for e in entries if _inverts(e) == inverts] for inverts in (True, False))
+    by_attack = {name: [e["model"] for e in entries if e["attack"].startswith(name)] for name in PAPER_SAYS}
     said = []
-    for models, paper in (
-        (others, "where the paper attacks training rows"),
-        (inverted, "where the paper does not say"),
-    ):
+    for name, models in by_attack.items():
         tested = [model for model in models if model.get("attacked", "test") == "test"]
-        under = f" under {INVERSION}" if models is inverted and others else ""
-        said += [f"test rows{_of_which(tested, models)}{under}, {paper}"] if tested else []
+        under = f" under {INVERSION}" if name == INVERSION and len(models) < len(entries) else ""
+        said += [f"test rows{_of_which(tested, models)}{under}, {PAPER_SAYS[name]}"] if tested else []
     return said
-
-
-def _inverts(entry: Mapping[str, Any]) -> bool:
-    return str(entry["attack"]).startswith(INVERSION)
 
 
 def _trained_once(entries: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -9,7 +9,6 @@ from itertools import pairwise
 from privee.defenses import PriveeU, defense
 from privee.paper.base import register
 from privee.paper.measure.attack_rows import AttackEntry, Sweep, paper_spec
-from privee.paper.measure.bench import Case
 from privee.paper.outcomes import Account, Row, Size, Value
 from privee.paper.printed import OURS, printed, privee_u
 from privee.paper.results.by_clients import shared_by
@@ -90,7 +89,7 @@ class CifarByRho(RhoSweep):
         dataset = "cifar10" if size == "full" else "digits"
         return [
             AttackEntry(
-                case=Case(dataset=dataset),
+                case=shared_by(dataset, 2, "grna-paper"),
                 attack=paper_spec("grna-paper", dataset),
                 where={"dataset": dataset},
                 defenses={"none": None} | dict.fromkeys(privee_u(rho) for rho in RHOS) | dict.fromkeys(OURS),
@@ -112,7 +111,7 @@ class RhoEverywhere(RhoSweep):
         rhos = RHOS if full else (0.1, 0.9)
         return [
             AttackEntry(
-                case=Case(dataset=dataset),
+                case=shared_by(dataset, 2, attack),
                 attack=paper_spec(attack, dataset),
                 where={"dataset": dataset, "attack": attack},
                 defenses={"none": None} | dict.fromkeys(privee_u(rho) for rho in rhos) | dict.fromkeys(OURS),
@@ -144,7 +143,7 @@ class AmplitudeSearch(RhoSweep):
         amplitudes, rhos = (AMPLITUDES, RHOS) if size == "full" else ((0.1, 0.48, 1.0), (0.1, 0.9))
         return [
             AttackEntry(
-                case=Case(dataset=dataset),
+                case=shared_by(dataset, 2, "grna-paper"),
                 attack=paper_spec("grna-paper", dataset),
                 where={"dataset": dataset, "C": amplitude},
                 defenses=dict.fromkeys(_spec(amplitude, rho) for rho in rhos),
