@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import secrets
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,31 @@ def private_folder(path: Path) -> None:
         sync_folder(above.parent)
     path.mkdir(mode=0o700)
     sync_folder(path.parent)
+
+
+@contextlib.contextmanager
+def alone_in(folder: Path, said: str) -> Iterator[None]:
+    """Hold a folder while the block runs; `said` is the error if another process of this machine holds it.
+
+    The system lets go of it when a process ends, however it ends. Where it has no such locks, nothing is held.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise PriveeError(said) from None
+    except OSError:  # a file system without them, such as most that are shared by machines
+        pass
+    try:
+        yield
+    finally:
+        os.close(handle)
 
 
 def sync_folder(path: Path) -> None:

@@ -125,8 +125,8 @@ def test_a_table_measured_on_some_datasets_keeps_the_rows_of_others_and_says_so(
     assert (by["mnist"], by["cifar10"], by["adult"]) == ("today", "then", None)
     lines = [line for line in sittings({"grna-50": found}).splitlines() if line.startswith("| [grna-50]")]
     assert len(lines) == 2  # measured in two sittings, the later one first
-    assert "| mnist | today | training | 256 x 10 | contiguous |" in lines[0]
-    assert "| then | test | 8 x 3, 256 x 10 | - |" in lines[1]
+    assert "| mnist | today | training | 256 x 10 | 10 | contiguous |" in lines[0]
+    assert "| then | test | 8 x 3, 256 x 10 | 1, 10 | - |" in lines[1]
     alone = joined(result, now, None, ["mnist"])
     assert [entry["model"]["dataset"] for entry in alone.about["settings"]["entries"]] == ["mnist"]
 

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import torch
 from safetensors.torch import load_file
 
 import privee
+from privee.atomic import alone_in
 from privee.data.datasets import Dataset
 from privee.data.partition import split_columns, split_image
 from privee.errors import PriveeError
@@ -150,6 +153,42 @@ def test_a_folder_is_never_overwritten(tmp_path):
     (tmp_path / "other" / "thesis.txt").write_text("precious")
     with pytest.raises(privee.PriveeError, match="is not a run"):
         train_run(tmp_path / "other", small(), "mlp", SETTINGS)
+
+
+def test_a_run_is_trained_by_one_process_at_a_time(tmp_path):
+    """Two would write over each other's checkpoints and mix their metrics; who comes too late changes nothing."""
+    path, refused = tmp_path / "run", []
+
+    def another(epoch: int, *_: int) -> None:
+        if epoch == 1:
+            with pytest.raises(privee.PriveeError, match="is being trained by another process") as error:
+                train_run(path, small(), "mlp", SETTINGS)
+            refused.append(str(error.value))
+
+    train_run(path, small(), "mlp", SETTINGS, on_step=another)
+    assert refused
+    assert all(str(path) in said and "\n" not in said for said in refused)
+    train_run(tmp_path / "alone", small(), "mlp", SETTINGS)
+    assert equal(all_weights(path), all_weights(tmp_path / "alone"))
+    epochs = [record["epoch"] for record in RunFolder(path).metrics()]
+    assert epochs == [record["epoch"] for record in RunFolder(tmp_path / "alone").metrics()]
+
+
+def test_a_training_that_was_killed_holds_nothing(tmp_path):
+    code = (
+        "import sys, time; from pathlib import Path; from privee.atomic import alone_in\n"
+        "with alone_in(Path(sys.argv[1]), ''): print('held', flush=True); time.sleep(60)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:  # noqa: S603 (our own code)
+        try:
+            assert child.stdout.readline() == "held\n"
+            with pytest.raises(privee.PriveeError, match="taken"), alone_in(tmp_path, "taken"):
+                pass
+        finally:
+            child.kill()
+    with alone_in(tmp_path, "taken"):
+        assert not list(tmp_path.iterdir())
 
 
 def test_preprocessing_is_fitted_on_training_records_alone(tmp_path):

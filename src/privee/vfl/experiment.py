@@ -118,13 +118,26 @@ def train_run(
     seals, defenses = split_seals(seals or {}, embedding_defenses or {})
     check_combination(defenses, seals, list(data.columns))
     run = RunFolder.create(path, _config(data, model, settings, seals, defenses))
+    with run.alone():
+        joint = _prepared(run, data, model, settings.seed, seals, defenses)
+        with torch_threads(threads_for(joint, settings.batch_size) if threads is None else threads):
+            return _trained(run, joint, data, settings, on_step, teacher)
+
+
+def _prepared(
+    run: RunFolder,
+    data: JointData,
+    model: str,
+    seed: int,
+    seals: Mapping[str, Seal],
+    defenses: Mapping[str, EmbeddingDefense],
+) -> JointModel:
+    """An untrained joint model, with what its parties draw and keep in the run."""
     sealed = records_to_train(data, seals, {name: run.part(name) for name in seals})
     noisy = {
         name: NoisyRecords(kept_noise_secret(run.part(name)), data.ids) for name, one in defenses.items() if one.noisy
     }
-    joint = _joint_model(data, model, settings.seed, seals, sealed, defenses, noisy)
-    with torch_threads(threads_for(joint, settings.batch_size) if threads is None else threads):
-        return _trained(run, joint, data, settings, on_step, teacher)
+    return _joint_model(data, model, seed, seals, sealed, defenses, noisy)
 
 
 def _trained(

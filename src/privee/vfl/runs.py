@@ -13,14 +13,15 @@ A passive party can be handed its folder under parties/ and nothing else.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from privee.atomic import read_json, whole_file, write_json
+from privee.atomic import alone_in, read_json, whole_file, write_json
 from privee.data.alignment.kept import LATEST
 from privee.data.tables.aligned import AlignedList
 from privee.errors import PriveeError
@@ -62,6 +63,14 @@ class RunFolder:
         if run.finished:
             raise PriveeError(f"{path} holds this run already, finished")
         return run
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other trainings away: two would write over each other's checkpoints."""
+        with alone_in(self.path, f"{self.path} is being trained by another process; wait for that, or end it"):
+            if self.finished:
+                raise PriveeError(f"{self.path} holds this run already, finished")
+            yield
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:

@@ -9,7 +9,16 @@ from privee.paper.measure.sittings import entries_of
 from privee.paper.outcomes import Outcome
 from privee.paper.report.markdown_tables import markdown
 
-HEAD = ("result", "datasets", "measured", "rows under attack", "records and seeds", "split of MNIST", "OPE schemes")
+HEAD = (
+    "result",
+    "datasets",
+    "measured",
+    "rows under attack",
+    "records and seeds",
+    "trained models",
+    "split of MNIST",
+    "OPE schemes",
+)
 SCHEMES = {"ope": "Boldyreva", "fh-ope": "frequency-hiding"}
 Entry = Mapping[str, Any]
 
@@ -46,6 +55,7 @@ def _line(outcome: Outcome, date: str, entries: list[Entry]) -> list[str]:
         date.split(" ", maxsplit=1)[0],
         _several(model.get("attacked", "test") for model in models),
         _several(f"{entry['records']} x {entry['seeds']}" for entry in entries),
+        _several(str(entry.get("trained_models", 1)) for entry in entries),
         _several("strips" if model["how"] is None else model["how"] for model in models if model["dataset"] == "mnist"),
         _several(name for spec, name in SCHEMES.items() if spec in seen),
     ]
