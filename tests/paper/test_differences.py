@@ -180,8 +180,10 @@ def test_mnist_is_split_as_in_the_paper_and_grna_attacks_training_rows():
 
 
 def test_training_rows_are_attacked_where_a_case_says_so(tmp_path: Path):
-    bench = Bench("quick", tmp_path, jobs=1)
+    told: set[int] = set()
+    bench = Bench("quick", tmp_path, jobs=2, progress=lambda done, of, what: told.add(of))
     test, training = bench.subjects([Case(dataset="digits"), Case(dataset="digits", attacked="training")])
+    assert told == {1}  # the same model, trained once
     assert set(training.targets) == set(test.auxiliary)
     assert not set(training.targets) & set(test.targets)
     sample = training.sample(0, 16, 100)

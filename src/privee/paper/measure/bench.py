@@ -133,7 +133,8 @@ class Bench:
 
     def subjects(self, cases: Sequence[Case]) -> list[Subject]:
         """Trained models, those that are missing trained side by side."""
-        missing = [case for case in dict.fromkeys(cases) if not is_finished_run(self._run(case))]
+        models = {case.key: case for case in cases}
+        missing = [case for case in models.values() if not is_finished_run(self._run(case))]
         self.progress(0, len(missing), "training models")
         train = partial(_train, models=self._models, data_dir=self.data_dir)
         for done, _ in enumerate(spread(train, missing, jobs=self.jobs, engine=self.engine) if missing else (), 1):
