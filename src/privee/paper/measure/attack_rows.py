@@ -35,7 +35,7 @@ EFFORT: dict[Size, dict[str, tuple[int, int]]] = {
 }
 """Records under attack and seeds, by dataset; the convolutional models take some thousand times as long."""
 TRAINED_ANEW: dict[Size, dict[str, int]] = {"quick": {}, "full": {"mnist": 2, "adult": 3, "logistic": 2}}
-"""With up to so many parties a training takes about a minute of one core, or less: every seed attacks a model of its
+"""With up to so many parties a training takes two minutes of one core at most: every seed attacks a model of its
 own, as each of the paper's runs does."""
 
 
