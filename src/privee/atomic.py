@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from privee.errors import PriveeError
+from privee.errors import PriveeError, TakenError
 
 MOST_JSON = 128 << 20
 
@@ -72,7 +72,7 @@ def private_folder(path: Path) -> None:
 
 @contextlib.contextmanager
 def alone_in(folder: Path, said: str) -> Iterator[None]:
-    """Hold a folder while the block runs; `said` is the error if another process of this machine holds it.
+    """Hold a folder while the block runs; `said` is the `TakenError` if another process of this machine holds it.
 
     The system lets go of it when a process ends, however it ends. Where it has no such locks, nothing is held.
     """
@@ -86,7 +86,7 @@ def alone_in(folder: Path, said: str) -> Iterator[None]:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(handle)
-        raise PriveeError(said) from None
+        raise TakenError(said) from None
     except OSError:  # a file system without them, such as most that are shared by machines
         pass
     try:

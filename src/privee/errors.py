@@ -6,6 +6,7 @@
     ├── TableError                      a party's file does not hold what it should; may show its owner a cell
     ├── MissingExtraError               also a ModuleNotFoundError: an optional package is not installed
     ├── FrameError                      bytes that are no message of privee's
+    ├── TakenError                      another process is at it: wait for that, or end it
     ├── UnavailableError                something that should have answered did not; later it may
     │   ├── LedgerUnavailableError      the count cannot be stored, so nothing is released
     │   ├── PartyUnavailableError       a party cannot be reached, or is late (also a PartyError)
@@ -109,6 +110,10 @@ class MissingExtraError(PriveeError, ModuleNotFoundError):
 
 class FrameError(PriveeError):
     """These bytes are not a message of privee's protocols."""
+
+
+class TakenError(PriveeError):
+    """Another process of this machine is at it: the caller waits for that, or ends it."""
 
 
 class UnavailableError(PriveeError):

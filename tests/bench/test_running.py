@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from privee.atomic import alone_in
 from privee.audit import subject_from_arrays
 from privee.audit.subject import Sample
 from privee.bench import SIZES, Bench, Plan, load_board, make_board, save_board
@@ -18,7 +19,7 @@ from privee.bench.cells import CellFolder, cells_of
 from privee.bench.guesses import RememberedGuesses
 from privee.bench.running import TimeIsUpError
 from privee.bench.waves import waves_of
-from privee.errors import PriveeError, SettingError
+from privee.errors import PriveeError, SettingError, TakenError
 from privee.vfl.training import TrainingSettings
 from tests._support.own_models import columns, numpy_model
 
@@ -267,6 +268,17 @@ def test_a_model_that_cannot_be_trained_has_its_reason_and_the_others_go_on(tmp_
         ("seal:codes=8", "the training came apart", True),
         ("seal:codes=4", "", False),
     ]
+
+
+def test_a_model_that_another_process_trains_is_not_called_untrainable(tmp_path):
+    wanted = plan(size=dataclasses.replace(SIZE, parts=("once",)), defenses=("none",))
+    run = tmp_path / "models" / wanted.cases[0].key
+    run.mkdir(parents=True)
+    with alone_in(run, "taken"), pytest.raises(TakenError, match="being trained by another process"):
+        measure(tmp_path, wanted)
+    done, board = measure(tmp_path, wanted)
+    assert (done.measured, done.planned) == (2, 2)
+    assert [(row.what, row.reason, row.once is None) for row in board.rows] == [("none", "", False)]
 
 
 def test_the_protections_of_a_model_are_measured_side_by_side(tmp_path):

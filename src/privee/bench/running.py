@@ -26,7 +26,7 @@ from privee.bench.rows import Row
 from privee.bench.waves import Planned, waves_of
 from privee.bench.worth import Asked, varies, worth_of
 from privee.defenses import defense as make_defense
-from privee.errors import PriveeError, SettingError
+from privee.errors import PriveeError, SettingError, TakenError
 from privee.vfl.run_format import is_finished_run
 
 NamedProgress = Callable[[int, int, str], None]
@@ -253,11 +253,16 @@ class Bench:
 
 
 def _why_not_trained(case: Case, models: Path, data_dir: Path | None) -> str:
-    """Train a model; empty if that is done. What cannot be trained has its reason, and the others go on."""
+    """Train a model; empty if that is done. What cannot be trained has its reason, and the others go on.
+
+    That another process is training it, or was until a moment ago, says nothing of the model.
+    """
     try:
         train_case(case, models, data_dir)
+    except TakenError:
+        raise
     except PriveeError as error:
-        return str(error)
+        return "" if is_finished_run(models / case.key) else str(error)
     return ""
 
 
