@@ -1,10 +1,13 @@
 """The report of an audit on the dashboard: read at the start, for auditors, and what it says of the defense in use."""
 
+import io
 import json
 import os
 import sys
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from privee.audit import save_audit
 from privee.cli import main
@@ -167,6 +170,11 @@ def test_the_command_refuses_it_at_the_start(folder, tmp_path, capsys, monkeypat
     assert (ended.value.code, err.count("\n"), words in err) == (2, 1, True)
 
 
+def pixels(picture):
+    """Not the bytes of the file: where an edge falls between two pixels, Chromium's shade of it varies by a little."""
+    return np.asarray(Image.open(io.BytesIO(picture)).convert("RGB"), dtype=np.int16)
+
+
 def test_the_report_looks_as_it_does_from_the_disk(folder, tmp_path, audit):
     with (
         Local(folder, tmp_path, audit=audit) as local,
@@ -179,13 +187,13 @@ def test_the_report_looks_as_it_does_from_the_disk(folder, tmp_path, audit):
         page, complaints, seen = context.new_page(), [], []
         page.on("console", lambda message: complaints.append(message.text))
         page.on("requestfailed", lambda request: complaints.append(request.url[:80]))
-        pictures = {}
+        pictures = []
         for address in ((audit / "report.html").as_uri(), f"{local.url}/ui/audit"):
             page.goto(address, wait_until="load")
             seen.append((page.title(), page.inner_text("body"), page.evaluate(PROBLEMS)))
-            pictures[address] = page.screenshot()
+            pictures.append(pixels(page.screenshot()))
         assert seen[0] == seen[1]
-        assert len(set(pictures.values())) == 1
+        assert np.ptp(pictures, axis=0).max() < 16
         page.click("text=At a glance")
         assert page.url.endswith("/ui/audit#glance")
         assert complaints == []
