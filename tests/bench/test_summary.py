@@ -197,6 +197,30 @@ def test_the_page_says_of_how_many_rows_an_attack_is_the_best_and_what_it_leaves
     assert attacks_section(board(row("none"))) == ""
 
 
+def test_an_attack_that_no_model_here_allows_is_said_to_be_untried():
+    """It stands among the attacks of the board, and must not look as if it had been beaten."""
+    parts = lambda *some: {"once": Measured(cells=("k",), tried=some)}  # noqa: E731
+    rows = [
+        row("none", parts=parts(tried("shadow-inversion", None), tried("equation-solving", None))),
+        row("rounding", parts=parts(tried("shadow-inversion", None), tried("equation-solving", 0.5))),
+    ]
+    text = attacks_section(board(*rows))
+    assert "models without gradients: `shadow-inversion`." in text
+    assert "Possible on none" not in attacks_section(board(row("none", parts=parts(tried("grna-paper", 2.0)))))
+
+
+def test_the_page_says_between_which_scores_an_epsilon_holds():
+    """An epsilon of 0 is that of vectors with the same ranking, and no promise that nothing is told."""
+    rows = [
+        row("ranking-only", epsilon=0.0, same="score vectors with the same ranking"),
+        row("gaussian:epsilon=4", epsilon=4.0, same=""),
+        row("ope", epsilon=None),
+    ]
+    text = page(board(*rows), lines_of(board(*rows)), "x")
+    assert "- `ranking-only`: score vectors with the same ranking\n- `gaussian`: all score vectors\n" in text
+    assert "Epsilon bounds" not in page(board(rows[2]), lines_of(board(rows[2])), "x")
+
+
 def test_what_an_earlier_version_measured_is_marked():
     text = page(
         board(row("none"), row("rounding", older=True)), lines_of(board(row("none"), row("rounding", older=True))), "x"

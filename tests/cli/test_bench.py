@@ -33,6 +33,7 @@ def test_one_command_writes_page_picture_and_figures(good, kept, tmp_path):
         ("bench page -o kept --page page.html", "ends in .md"),
         ("bench --protections codes=8", "a protection is written seal:SPEC"),
         ("bench --protections seal:codes=1", "codes of a seal"),
+        ("bench --page page.html", "ends in .md"),
         ("bench --minutes 0", "minutes must be a number above 0"),
         ("bench --jobs 0", "jobs"),
         ("bench --from nowhere.json", "there is no nowhere.json"),
@@ -49,7 +50,9 @@ def test_bad_input_gets_one_line(privee, kept, line, said):
 
 def test_a_board_from_elsewhere_goes_on_with_what_is_new(good, tmp_path):
     line = "bench --datasets breast-cancer --models logistic -a equation-solving --protections none --jobs 1 --json"
-    first = json.loads(good(*line.split(), "-d", "none", "-o", "first"))
+    first = json.loads(good(*line.split(), "-d", "none", "-o", "first", "--page", "first.md"))
+    assert "| `none` |" in (tmp_path / "first.md").read_text()
+    assert json.loads((tmp_path / "first.json").read_text()) == first
     again = good(*line.split(), *["-d", "none", "-d", "label-only", "-o", "second", "--from", "first/leaderboard.json"])
     rows = json.loads(again)["rows"]
     assert rows[0] == first["rows"][0]

@@ -21,6 +21,7 @@ Of rows that come with what each of their attacks found; files of earlier versio
 attack by itself, without the choice to guess instead, so more than 1 is worse than a guess. Best: of how many rows that
 are asked in this way no other attack leaves less, on average over columns, and in the column told best; only where it
 beats the guess."""
+UNABLE = "Possible on none of these rows, such as attacks that are made for models without gradients:"
 
 
 def attacks_section(board: Board) -> str:
@@ -38,6 +39,11 @@ def attacks_section(board: Board) -> str:
                 in_column[way, left.column_attack] += 1
     if not found:
         return ""
+    never = dict.fromkeys(
+        one.attack for row in board.usable for _, tried in ways_of(row) for one in tried if one.left is None
+    )
+    able = {attack for _, attack in found}
+    unable = ", ".join(f"`{attack}`" for attack in never if attack not in able)
     body = [
         [
             way,
@@ -49,7 +55,8 @@ def attacks_section(board: Board) -> str:
         for (way, attack), shares in sorted(found.items(), key=_order)
     ]
     head = ("asked", "attack", "rows", "left, median", "left, least", "best on average", "best in a column")
-    return f"{WORDS}\n\n{markdown(head, body, 2, fold=False)}"
+    table = markdown(head, body, 2, fold=False)
+    return "\n\n".join([WORDS, table, *([f"{UNABLE} {unable}."] if unable else [])])
 
 
 def _order(item: tuple[tuple[str, str], list[float]]) -> tuple[int, float]:

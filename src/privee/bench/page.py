@@ -23,7 +23,7 @@ HOW_TO_READ = """\
 # Leaderboard
 
 Every defense of privee, and every protection that is part of a model, under every attack, on the same models. This
-page, its picture and [its figures]({json}) are written by `privee bench page`; nothing here is written by hand.
+page, its picture and [its figures]({json}) are written by `privee bench`; nothing here is written by hand.
 
 **Left** is what an attacker is left with: the error of the best attack of the row over that of the best guess without
 any release, in mean squares. 1: the release told nothing. 0: it told all. The attacker knows the defense and the
@@ -52,10 +52,15 @@ place is worth nothing if the scores were destroyed on the way:** look at moved,
 Cell = Callable[[Any], str]
 
 
-def write_page(board: Board, target: Path) -> dict[str, Path]:
-    """Write the page, the picture in a folder `images` beside it, and the figures; returns the files by kind."""
+def check_page(target: Path) -> None:
+    """Refuse what is no name of a page, before hours are spent on what it would say."""
     if target.suffix != ".md":
         raise PriveeError(f"the leaderboard is a Markdown page: give it a name that ends in .md, not {target.name}")
+
+
+def write_page(board: Board, target: Path) -> dict[str, Path]:
+    """Write the page, the picture in a folder `images` beside it, and the figures; returns the files by kind."""
+    check_page(target)
     picture, figures = target.parent / "images" / f"{target.stem}.png", target.with_suffix(".json")
     picture.parent.mkdir(parents=True, exist_ok=True)
     save_board(board, figures)
@@ -79,6 +84,7 @@ def page(board: Board, lines: Sequence[Line], stem: str) -> str:
         f"Median over the models ({', '.join(' '.join(one) for one in models)}), in brackets the worst of them. Lost: "
         "against the scores themselves, in points.",
         _summary(lines),
+        *filter(None, [_epsilons(board)]),
         equal_epsilon_section(board),
         *filter(None, [attacks_section(board)]),
         "## Every model",
@@ -125,6 +131,22 @@ def _summary(lines: Sequence[Line]) -> str:
     dagger = "† in part measured by an earlier version, or with other settings."
     said = {star: any(not line.complete for line in lines), dagger: any(line.older for line in lines)}
     return "\n\n".join([table, *(words for words, holds in said.items() if holds)])
+
+
+def _epsilons(board: Board) -> str:
+    """Between which score vectors each epsilon holds: 0 tells no more than what those have in common."""
+    found: dict[str, dict[str, None]] = {}
+    for row in board.usable:
+        if not row.protection and row.worth.get("epsilon") is not None:
+            found.setdefault(row.worth["same"] or "all score vectors", {})[row.defense.partition(":")[0]] = None
+    if not found:
+        return ""
+    words = (
+        "Epsilon bounds how well one answer tells two score vectors apart, and that between these alone. What they "
+        "have in common is told: an epsilon of 0 does not mean that nothing is."
+    )
+    told = (f"- {', '.join(f'`{name}`' for name in names)}: {same}" for same, names in found.items())
+    return "\n".join([words, "", *told])
 
 
 def _marks(*, missing: bool, older: bool) -> str:
@@ -212,7 +234,7 @@ def _made(board: Board) -> str:
     about, size, done = board.about, board.about["size"], board.about["done"]
     attacks = "; ".join(f"{part}: {', '.join(f'`{name}`' for name in some)}" for part, some in about["attacks"].items())
     return (
-        f"## How it was made\n\n`{about['command']}`, then `privee bench page`; privee {about['privee']}, "
+        f"## How it was made\n\n`{about['command']} --page FILE`; privee {about['privee']}, "
         f"{about['date']}, {about['machine']['cores']} cores ({about['machine']['system']}); the last run took "
         f"{done['seconds']:,g} s beside what was kept. Size {size['name']}: {size['seeds']} "
         f"seed{'s' * (size['seeds'] > 1)}, {size['records']} records and {size['auxiliary_rows']} rows that the "

@@ -57,6 +57,9 @@ def bench(
         Path | None,
         typer.Option("--from", help="A leaderboard's JSON, measured elsewhere: what it has is not measured again."),
     ] = None,
+    target: Annotated[
+        Path | None, typer.Option("--page", help="Also write it as this page; its picture and JSON go beside it.")
+    ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="How many attacks at once; all cores by default.")] = None,
     ray: Annotated[
         bool, typer.Option("--ray", help="On the Ray cluster in RAY_ADDRESS; the folder is shared.")
@@ -69,7 +72,7 @@ def bench(
 ) -> None:
     """Attack every defense with everything, on the same models, and rank what is left; what is measured is kept.
 
-    Example: `privee bench --quick`, then `privee bench page`
+    Example: `privee bench --quick --page leaderboard.md`
 
     An interrupted one goes on where it stopped. What matters most comes first, so it can be stopped at any time.
     """
@@ -87,8 +90,11 @@ def bench(
 
     from privee.bench import SIZES, Bench, Plan, load_board, make_board, save_board
     from privee.bench.board import FILE
+    from privee.bench.page import check_page
     from privee.bench.plan import MODELS
 
+    if target is not None:
+        check_page(target)
     before = None if known is None else load_board(known)
     plan = Plan(
         size=SIZES["full" if full else "quick"],
@@ -115,12 +121,14 @@ def bench(
         raise InterruptedByUserError("interrupted; the same command goes on where it stopped") from None
     board = make_board(plan, folder, done, f"privee bench {'--full' if full else '--quick'}", before)
     save_board(board, folder / FILE)
+    written = "" if target is None else _written(board, target)
     _tell_rest(done)
     if as_json:
         print_json(board.as_dict())
         return
     print_board(board)
-    out.print(f"Kept in {folder / FILE}; as a page: privee bench page -o {folder}", markup=False)
+    as_page = f"written: {written}" if written else f"as a page: privee bench page -o {folder}"
+    out.print(f"Kept in {folder / FILE}; {as_page}", markup=False)
 
 
 @app.command()
@@ -130,15 +138,19 @@ def page(
         Path, typer.Option("--page", help="The page to write; its picture and JSON go beside it.")
     ] = Path("leaderboard.md"),
 ) -> None:
-    """Write the leaderboard as a page with a picture and its figures.
+    """Write what was measured as a page with a picture and its figures.
 
     Example: `privee bench page --folder bench-results --page docs/leaderboard.md`
     """
     from privee.bench import load_board
+
+    out.print(f"Written: {_written(load_board(folder), target)}", markup=False)
+
+
+def _written(board: Board, target: Path) -> str:
     from privee.bench.page import write_page
 
-    files = write_page(load_board(folder), target)
-    out.print(f"Written: {', '.join(map(str, files.values()))}", markup=False)
+    return ", ".join(map(str, write_page(board, target).values()))
 
 
 def print_board(board: Board) -> None:
