@@ -17,7 +17,8 @@ def section(board: Board) -> str:
     rivals = list(dict.fromkeys(name for match in matches for name in match.moved if name != OURS))
     words = (
         "Mean L1 moved by defenses with the same proven epsilon, on every model. The same number need not be the same "
-        f"promise: {'; '.join(_promise(name, matches) for name in (OURS, *rivals))}."
+        f"promise: {'; '.join(_promise(name, matches) for name in (OURS, *rivals))}. These are scores of models, "
+        "mostly sure of a class; on flat score vectors the comparison can turn (`benchmarks/rivals.py`)."
     )
     verdicts = [verdict(rival, matches) for rival in rivals]
     return "\n\n".join(["## At equal epsilon", words, _table(matches, rivals), *verdicts])

@@ -78,15 +78,7 @@ def bench(
     """
     if context.invoked_subcommand is not None:
         return
-    for name in datasets or ():
-        check_dataset(name)
-    for name in models or ():
-        check_model(name)
-    for spec in attacks or ():
-        check_attack(spec)
-    for spec in defenses or ():
-        if spec not in defense_names():
-            check_defense(spec)
+    _check_names(datasets or [], models or [], attacks or [], defenses or [])
 
     from privee.bench import SIZES, Bench, Plan, load_board, make_board, save_board
     from privee.bench.board import FILE
@@ -129,6 +121,19 @@ def bench(
     print_board(board)
     as_page = f"written: {written}" if written else f"as a page: privee bench page -o {folder}"
     out.print(f"Kept in {folder / FILE}; {as_page}", markup=False)
+
+
+def _check_names(datasets: list[str], models: list[str], attacks: list[str], defenses: list[str]) -> None:
+    """Refuse what there is not, with what there is, before anything heavy is imported."""
+    for name in datasets:
+        check_dataset(name)
+    for name in models:
+        check_model(name)
+    for spec in attacks:
+        check_attack(spec)
+    for spec in defenses:
+        if spec not in defense_names():
+            check_defense(spec)
 
 
 @app.command()
