@@ -34,6 +34,7 @@ from privee.paper.report.contradictions import notes
 from privee.paper.report.differences import differs
 from privee.paper.report.sittings_table import sittings
 
+PAGE = Path(__file__).parents[2] / "docs" / "paper"
 SAID = Account(agrees=None, printed="nothing", measured="nothing")
 
 
@@ -62,6 +63,8 @@ def test_what_differs_is_read_from_the_settings():
     assert "test rows" not in words("equation-solving")  # which the paper leaves out
     assert "trained once" in words("grna-25")
     assert "trained once" not in said
+    assert "half of the columns known, a share that is not printed" in words("grna-mnist-rho")
+    assert "logistic models: 30 epochs at a rate of 0.003, none are printed for them" in words("baseline-accuracy")
     assert "45 epochs, not 450, on drive with 5, 10, 15, 20 and 25 parties" in words("drive-clients")
     assert "64 records and 3 seeds, where" in words("gia-mnist-clients")
     assert "256 records and 10 seeds on mnist, drive, adult and digits under grna-paper" in words("clients-all")
@@ -72,8 +75,7 @@ def test_what_differs_is_read_from_the_settings():
 @pytest.mark.parametrize("name", known_results())
 def test_every_result_says_what_differs_from_the_paper(name: str):
     assert words(name).startswith("Differs from the paper: ")
-    stored = Path(__file__).parents[2] / "docs" / "paper" / f"{name}.json"
-    assert differs(load_outcome(stored))[0].startswith("Differs from the paper: ")
+    assert differs(load_outcome(PAGE / f"{name}.json"))[0].startswith("Differs from the paper: ")
 
 
 def old_settings(name: str) -> dict[str, Any]:
@@ -94,6 +96,14 @@ def test_what_was_measured_before_says_so():
     assert "CIFAR: Adam, where the released code has SGD with momentum" in said
     most = {**old_settings("gia-mnist-clients"), "at_most_for_gradient_inversion": [64, 3]}
     assert "64 records and 3 seeds, where" in differs(outcome("gia-mnist-clients", most))[0]
+
+
+def test_what_a_table_needs_and_the_paper_does_not_print_is_said():
+    said = {name: differs(load_outcome(PAGE / f"{name}.json"))[0] for name in ("grna-50", "grna-mnist-clients")}
+    for unknown in ("PRIVEE-U with rho = 0.1, which these tables do not print", "its schedule is not printed"):
+        assert unknown in said["grna-50"]
+        assert unknown not in said["grna-mnist-clients"]
+    assert "8 to 32" in words("as-released")  # records of CIFAR there
 
 
 def a_row(dataset: str, value: float) -> Row:
@@ -228,3 +238,5 @@ def test_settings_and_tables_part_where_the_page_says_so():
     text = notes({})
     for said in ("0.5 and 1 in the settings", "have 0.5 and 0.7", "C = 0.48", "not among", "0.14 / 0.012 / 0.37"):
         assert said in text
+    assert "74.27 % of its test rows" in text
+    assert "its larger class is 76.38 % of them" in text

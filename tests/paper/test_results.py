@@ -181,6 +181,20 @@ def test_outcomes_survive_their_file(tmp_path: Path, bench: Bench) -> None:
 # ------------------------------------------------------------------------------------------------------- accounts
 
 
+def test_a_printed_change_of_accuracy_counts_once() -> None:
+    """PRIVEE is measured in two settings and printed once."""
+    specs = {PRIVEE_U: 0.0, PRIVEE_U_AS_RELEASED: 0.0, "rounding:digits=1": -0.2, "gaussian:epsilon=0.5": -40.0}
+    rows = [
+        Row(where={"dataset": "cifar10", "defense": spec}, measured={"train_change": Value(value=ours)})
+        for spec, ours in specs.items()
+    ]
+    result = find_result("accuracy-change")
+    account = result.account(result.beside(rows))
+    assert "2 of 3 printed changes lie within one point of ours" in account.measured
+    assert account.agrees is False
+    assert "1 figures show noise that adds accuracy" in account.printed
+
+
 def _row(defense: str, ours: float, theirs: float | None, features: float = 0.05) -> Row:
     return Row(
         where={"defense": defense, "attacker": "naive"},

@@ -64,7 +64,7 @@ def run(
     data_dir: DataDir = None,
     parts: Annotated[
         str | None,
-        typer.Option("--as-released", help="For as-released: these parts on, such as double-softmax,scrambled."),
+        typer.Option("--as-released", help="For as-released: these parts on, such as scrambled,rank-surrogate."),
     ] = None,
     only: Annotated[
         str | None,

@@ -128,7 +128,7 @@ class AttackResult(Result):
 
     def beside(self, rows: Sequence[Row]) -> list[Row]:
         printed = {
-            (*entry.where.items(), ("defense", spec)): value
+            (*entry.where.items(), ("defense", make_defense(spec).spec)): value
             for entry in self.entries("full")
             for spec, value in entry.defenses.items()
         }

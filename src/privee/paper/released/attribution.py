@@ -15,6 +15,8 @@ from privee.paper.outcomes import Value
 from privee.paper.released.parts import Chosen, subsets
 from privee.paper.released.scenes import Figure
 
+Besides = Mapping[Figure, Sequence[float]]
+NOTHING: Besides = {}
 ROOM = 1e-9
 """For rounding, at the edge of what counts as near."""
 
@@ -63,28 +65,36 @@ def count_met(found: Iterable[Attributed]) -> int:
     return sum(bool(one.met) for one in found)
 
 
-def met_by_chance(found: Sequence[Attributed]) -> float:
+def met_by_chance(found: Sequence[Attributed], besides: Besides = NOTHING) -> float:
     """How many figures some combination would meet if printed values were shuffled among figures of their kind.
 
     The exact mean over all shuffles. A kind is an attack and a defense: its figures are of one size, so this is a
     strict yardstick. What exceeds it is what parts say of single rows, not that Gaussian noise exceeds rounding.
+
+    Args:
+        found: figures with what was tried.
+        besides: what else each may be met by, such as our residuals in the tables of the page.
     """
     groups: dict[tuple[str, str], list[Attributed]] = {}
     for one in found:
         groups.setdefault(one.figure.kind, []).append(one)
-    return sum(_pairs_met(group) / len(group) for group in groups.values())
+    return sum(_pairs_met(group, besides) / len(group) for group in groups.values())
 
 
-def _pairs_met(group: Sequence[Attributed]) -> int:
-    """Pairs of a row's combinations and any row's printed value that are near: each pair is as likely as any other."""
-    return sum(
-        any(near(value.value, other.figure.printed) for value in one.tried.values()) for one in group for other in group
-    )
+def _pairs_met(group: Sequence[Attributed], besides: Besides) -> int:
+    """Pairs of what a row is met by and any row's printed value that are near: each pair is as likely as any other."""
+    ours = [[*(value.value for value in one.tried.values()), *besides.get(one.figure, ())] for one in group]
+    return sum(any(near(value, other.figure.printed) for value in values) for values in ours for other in group)
 
 
 def single(found: Sequence[Attributed], parts: Chosen) -> int:
     """Figures met with exactly this combination on, of whose parts each figure takes those that can touch it."""
     return sum(touching(one.figure, parts) in one.met for one in found)
+
+
+def tried_with(found: Sequence[Attributed], parts: Chosen) -> int:
+    """Figures that were played with exactly this combination on; where none was left out, all of them."""
+    return sum(touching(one.figure, parts) in one.tried for one in found)
 
 
 def touching(figure: Figure, parts: Chosen) -> Chosen:

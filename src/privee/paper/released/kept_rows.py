@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from privee.paper.outcomes import Row
+from privee.paper.outcomes import Row, Value
 from privee.paper.released.attribution import Attributed, attribute
 from privee.paper.released.parts import PARTS, Chosen
 from privee.paper.released.scenes import Figure, figures
@@ -16,10 +16,16 @@ def attributed(rows: Sequence[Row]) -> list[Attributed]:
     """Printed figures with what was tried, from rows as they are kept."""
     known = {_key(where_of(figure)): figure for figure in figures()}
     return [
-        attribute(figure, {_parts(name): value for name, value in row.measured.items()})
+        attribute(figure, _tried(figure, row))
         for row in rows
         if row.printed and (figure := known.get(_key(row.where))) is not None
     ]
+
+
+def _tried(figure: Figure, row: Row) -> dict[Chosen, Value]:
+    """Of what was measured, the combinations that the figure is compared with; older rows hold others besides."""
+    found = {_parts(name): value for name, value in row.measured.items()}
+    return {parts: found[parts] for parts in figure.combinations if parts in found}
 
 
 def where_of(figure: Figure) -> dict[str, Any]:

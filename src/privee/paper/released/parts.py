@@ -42,7 +42,7 @@ PARTS = {
         Part("logits-as-confidences", "release", "Adult's logits are handed out, and matched, in place of scores"),
         Part("hundred-outputs", "release", "the CIFAR-10 model has 100 outputs, of which 90 never occur"),
         Part("rank-surrogate", "release", "OPE hands out (K - j) / K for the class at rank j, counted from 0"),
-        Part("draws-to-3", "release", "PRIVEE's draws go up to 3, not 1"),
+        Part("draws-to-3", "release", "PRIVEE-U's draws go up to 3, not 1 (those of PRIVEE-U+ go up to 1)"),
         Part("reversed-schedule", "release", "PRIVEE-U+ takes rho from 0.1 for the leading class down to 0.05"),
         Part("scrambled", "attack", "each attacked record is paired with another record's release"),
         Part("softmax-again", "attack", "gradient inversion takes softmax of the model's scores once more"),

@@ -24,9 +24,9 @@ GRNA_RHO = "grna_mnist_privee_u_by_rho_25_clients"
 BY_DEFENSE: dict[str, tuple[str, ...]] = {
     "ope": ("rank-surrogate",),
     "privee-u": ("draws-to-3",),
-    "privee-u+": ("draws-to-3", "reversed-schedule"),
+    "privee-u+": ("reversed-schedule",),
 }
-"""Parts that touch what a defense hands out."""
+"""Parts that touch what a defense hands out: in the code PRIVEE-U alone draws up to 3."""
 BY_MODEL: dict[tuple[str, bool, Attack], tuple[str, ...]] = {
     ("mnist", False, "grna"): ("double-softmax", "scrambled"),
     ("mnist", False, "gia"): ("double-softmax", "scrambled", "softmax-again"),

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 
-from privee.paper.measure.agreement import CLOSE
 from privee.paper.outcomes import number
-from privee.paper.released.attribution import Attributed, best_single, count_met, met_by_chance, single, without
+from privee.paper.released.attribution import (
+    Attributed,
+    best_single,
+    count_met,
+    met_by_chance,
+    single,
+    tried_with,
+    without,
+)
+from privee.paper.released.page_tables import InTables, met_in_tables
 from privee.paper.released.parts import CONJECTURES, PARTS, PROFILE, written
 from privee.paper.released.scenes import Figure
+from privee.paper.report.attribution_notes import how_to_read
 from privee.paper.report.markdown_tables import link_to, markdown
 
 ABSENT = {True: "no parts; the page's table", False: "**none**"}
@@ -25,22 +34,23 @@ COUNTED = (
     "with conjectures",
     "page's tables",
     "either",
+    "either, by chance",
     "not met",
     "too large",
 )
-Marks = tuple[AbstractSet[Figure], AbstractSet[Figure]]
-"""Figures met in the page's tables, and figures that no residual can reach."""
+Marks = tuple[InTables, AbstractSet[Figure]]
+"""What the page's tables have for each figure, and figures that no residual can reach."""
 
 
 def attribution_tables(
-    found: Sequence[Attributed], link: str, in_tables: AbstractSet[Figure], too_large: AbstractSet[Figure]
+    found: Sequence[Attributed], link: str, in_tables: InTables, too_large: AbstractSet[Figure]
 ) -> str:
     """All of it: counts first, then the parts, then every figure.
 
     Args:
         found: printed figures with what was tried.
         link: where the JSON file lies, seen from the page.
-        in_tables: figures that the page's own tables meet.
+        in_tables: our residuals in the page's own tables.
         too_large: figures that no residual can reach.
     """
     parts = markdown(
@@ -55,9 +65,9 @@ def attribution_tables(
         [
             _by(found, marks, "table", lambda one: one.figure.table),
             _by(found, marks, "defense", lambda one: one.figure.defense),
-            _how_to_read(found),
+            how_to_read(found),
             parts,
-            _rows(found, link, in_tables),
+            _rows(found, link, met_in_tables(in_tables)),
         ]
     )
 
@@ -71,12 +81,14 @@ def _by(found: Sequence[Attributed], marks: Marks, head: str, name: Callable[[At
 
 
 def _counts(some: Sequence[Attributed], marks: Marks) -> list[str]:
-    in_tables, too_large = marks
+    tables, too_large = marks
+    in_tables = met_in_tables(tables)
     read = [without(one, CONJECTURES) for one in some]
     left = [one for one in read if not one.met and one.figure not in in_tables]
+    plain, tried = (count(read, frozenset[str]()) for count in (single, tried_with))
     return [
         str(len(some)),
-        str(single(read, frozenset())),
+        f"{plain} of {tried}" if tried else "-",
         str(single(read, PROFILE)),
         str(best_single(read)[1]),
         str(count_met(read)),
@@ -84,33 +96,10 @@ def _counts(some: Sequence[Attributed], marks: Marks) -> list[str]:
         str(count_met(some)),
         str(sum(one.figure in in_tables for one in some)),
         str(len(some) - len(left)),
+        f"{met_by_chance(read, tables):.1f}",
         str(len(left)),
         str(sum(one.figure in too_large for one in left)),
     ]
-
-
-def _how_to_read(found: Sequence[Attributed]) -> str:
-    tried = sum(len(one.tried) for one in found)
-    played = sum(bool(one.tried) for one in found)
-    best = written(best_single([without(one, CONJECTURES) for one in found])[0])
-    return (
-        f"A figure is met if ours lies within {CLOSE:.0%} of it. Each is compared with combinations of those parts "
-        f"alone that can touch it, {tried / max(1, played):.1f} on average for the {played} figures that were played; "
-        "no part has a setting that was fitted to a printed number.\n\n"
-        f"- *As published*, *all parts*, *one combination*: one choice for all rows; the best one for all is {best}.\n"
-        "- *Any combination*: of parts that were read in the code; *with conjectures*: of ours besides.\n"
-        "- *By chance*: the mean count after shuffling the printed values among figures of the same attack and "
-        "defense. These are of one size, so a high number there says that the size of the figures is explained and "
-        "the differences between datasets and strengths are not.\n"
-        "- *Page's tables*: met in the tables of this page, as published or with draws to 3, on models of their own; "
-        "OPE is compared there where the frequency-hiding scheme was measured. *Either*: there or by any combination."
-        "\n"
-        "- *Too large*: of those not met, how many are above the largest residual that the classes and the defense "
-        "they name allow (see [above](#printed-figures-that-do-not-fit-together)).\n\n"
-        "Choices that were made with figures in view: for more than two parties `softmax-again` is not played, and "
-        "`double-softmax` is, after a look at those of five, with 6 epochs and with the 60 of the "
-        "settings."
-    )
 
 
 def _rows(found: Sequence[Attributed], link: str, in_tables: AbstractSet[Figure]) -> str:

@@ -23,18 +23,19 @@ from privee.paper.measure.settings_and_tables import (
     SEARCHED,
     budgets_printed,
     chosen_amplitude_was_searched,
+    majority_of_adult,
     rounding_helps_the_attack,
     undefended_beside_rounding,
 )
 from privee.paper.outcomes import Outcome
-from privee.paper.printed import PRIVEE_U, PRIVEE_U_AS_RELEASED
+from privee.paper.printed import PRIVEE_U, PRIVEE_U_AS_RELEASED, printed_tables
 from privee.paper.report.markdown_tables import markdown
 
 
 def notes(outcomes: Mapping[str, Outcome]) -> str:
     """Write the section on figures that do not fit together."""
     parts = ["## Printed figures that do not fit together", _what_is_printed(outcomes), _two_values(), _settings()]
-    return "\n\n".join([*parts, _undefended(), _bound(), _beyond(beyond_reach())])
+    return "\n\n".join([*parts, _undefended(), _accuracies(), _bound(), _beyond(beyond_reach())])
 
 
 def _what_is_printed(outcomes: Mapping[str, Outcome]) -> str:
@@ -107,6 +108,18 @@ def _undefended() -> str:
         f"**Rounding that helps.** GRNA on CIFAR-100 at 25, 50, 75 % is printed with {none} undefended and {rounded} "
         "behind rounding to two digits, which moves a score by 0.005 at most and cannot take away error. Such rows, "
         f"with less than half of the undefended figure behind rounding: {'; '.join(helped)}."
+    )
+
+
+def _accuracies() -> str:
+    table = printed_tables()["baseline_accuracy"]
+    adult, ten, hundred = (table[name]["inference"] for name in ("adult", "cifar10", "cifar100"))
+    return (
+        f"**Accuracies.** Adult is printed with {adult:.2f} % of its test rows right, under a text that calls all "
+        f"baselines accurate; its larger class is {majority_of_adult():.2f} % of them, so to answer that class always "
+        f"is right more often. CIFAR-100 is printed with {hundred:.2f} %, near the {ten:.2f} % of CIFAR-10 for ten "
+        "times as many classes; the released code loads CIFAR-10 for both. Drive and Adult have one accuracy for two "
+        "kinds of models, network and logistic."
     )
 
 

@@ -14,20 +14,17 @@ from typing import Any
 from privee.atomic import whole_file
 from privee.errors import PriveeError
 from privee.paper.base import Result, known_results, load_outcome, save_outcome
-from privee.paper.measure.agreement import CLOSE
 from privee.paper.outcomes import Outcome, listed, sentence, verdict
-from privee.paper.released.attribution import met_by_chance, without
-from privee.paper.released.kept_rows import attributed
-from privee.paper.released.page_tables import met_by_parts, met_in_tables, out_of_reach
-from privee.paper.released.parts import CONJECTURES
-from privee.paper.released.scenes import figures
 from privee.paper.report.contradictions import notes
 from privee.paper.report.differences import differs
+from privee.paper.report.figures_met import figures_met
 from privee.paper.report.markdown_tables import markdown, tables
 from privee.paper.report.sittings_table import sittings
+from privee.paper.report.today import other_settings, reworded
 
 TITLE = "# The paper, table by table and figure by figure"
 SHORT_SETTINGS = 700
+EARLIER = "Measured with earlier settings; today the command takes others and its figures will differ"
 
 
 def write_report(results_folder: Path, target: Path) -> Path:
@@ -63,7 +60,7 @@ def _judged_now(outcome: Outcome) -> Outcome:
     """With the printed figures and the account of today; what was measured stays."""
     result = known_results()[outcome.name]
     rows = tuple(result.beside(outcome.rows))
-    return dataclasses.replace(outcome, rows=rows, account=result.account(rows))
+    return dataclasses.replace(reworded(result, outcome), rows=rows, account=result.account(rows))
 
 
 def page(outcomes: Mapping[str, Outcome], folder: str, *, pictured: set[str]) -> str:
@@ -81,30 +78,10 @@ def _introduction(outcomes: Mapping[str, Outcome]) -> str:
     return (
         f"Of {len(known_results())} results, {len(outcomes)} were measured here ({' and '.join(sizes)} size). "
         f"Agreeing with what is printed: {verdicts.count(True)}; not agreeing: {verdicts.count(False)}; nothing "
-        f"printed to compare with: {verdicts.count(None)}.{_figures_met(outcomes)}\n\n"
+        f"printed to compare with: {verdicts.count(None)}.{figures_met(outcomes)}\n\n"
         "`quick` uses small data in place of the paper's; `full` takes the paper's data and settings but for what each "
         "result says under *Differs from the paper*. Every line of a table links to the JSON file it comes from; row 3 "
         "is `rows[3]`, counted from zero. ± and brackets are the band named with each result."
-    )
-
-
-def _figures_met(outcomes: Mapping[str, Outcome]) -> str:
-    """Of the printed figures of attacks: as published, and with parts of the released code."""
-    held = outcomes.get("as-released")
-    if held is None or held.account.agrees is None:
-        return ""
-    every, tables = figures(), met_in_tables(outcomes)
-    parts = met_by_parts(held.rows)
-    left = set(every) - parts - tables
-    chance = met_by_chance([without(one, CONJECTURES) for one in attributed(held.rows)])
-    untried = sum(not one.tried and one.figure not in tables for one in attributed(held.rows))
-    return (
-        f"\n\n**Attacks: {len(parts | tables)} of {len(every)} printed figures are met within {CLOSE:.0%}**, "
-        f"{len(tables)} of them in the tables of this page, {len(parts)} by the "
-        f"[released code re-enacted](#as-released) with some of its parts on (shuffled among rows of their kind, "
-        f"{chance:.0f} of the printed figures would be met by parts). {len(left)} are not met, of which "
-        f"{len(left & out_of_reach())} are larger than any residual can be"
-        f"{f' and {untried} were not tried with parts' if untried else ''}."
     )
 
 
@@ -114,10 +91,14 @@ def _overview(known: Mapping[str, Result], outcomes: Mapping[str, Outcome]) -> s
         outcome = outcomes.get(name)
         account = None if outcome is None else outcome.account
         said = ["", ""] if account is None else [account.printed, account.measured]
-        title = name if outcome is None else f"[{name}](#{name}) ({outcome.size})"
+        title = name if outcome is None else f"[{name}](#{name}) ({outcome.size}{_earlier(result, outcome)})"
         body.append([title, result.source, *said, verdict(account), "" if account is None else account.reason])
     head = ("result", "in the paper", "printed", "measured", "agrees", "reason")
     return markdown(head, body, len(head), fold=False)
+
+
+def _earlier(result: Result, outcome: Outcome) -> str:
+    return ", earlier settings" if other_settings(result, outcome) else ""
 
 
 def _section(result: Result, outcome: Outcome, folder: str, pictured: bool, outcomes: Mapping[str, Outcome]) -> str:
@@ -132,18 +113,20 @@ def _section(result: Result, outcome: Outcome, folder: str, pictured: bool, outc
     if pictured:
         parts.append(f"![{outcome.title}]({folder}/{outcome.name}.png)")
     shown = result.tables(outcome, link, outcomes)
-    return "\n\n".join([*parts, tables(outcome, link) if shown is None else shown, _made_by(outcome, link)])
+    return "\n\n".join([*parts, tables(outcome, link) if shown is None else shown, _made_by(result, outcome, link)])
 
 
-def _made_by(outcome: Outcome, link: str) -> str:
+def _made_by(result: Result, outcome: Outcome, link: str) -> str:
     about = outcome.about
     settings = json.dumps(about["settings"])
     shown = f"`{settings}`" if len(settings) <= SHORT_SETTINGS else f"in [{Path(link).name}]({link}) under `about`"
     machine = about["machine"]
+    today = other_settings(result, outcome)
     made = f"privee {about['privee']}, {about['date']}, {machine['cores']} cores, {machine['system']}"
     return (
         f"Figures: {outcome.band}. Made by `{about['command']}` ({made}; {about['seconds']:,g} s beside what earlier "
         f"calls had kept).{_kept_from_before(about['settings'])} Settings: {shown}."
+        f"{f' **{EARLIER}: {today}.**' if today else ''}"
     )
 
 

@@ -30,8 +30,8 @@ def sittings(outcomes: Mapping[str, Outcome]) -> str:
         return ""
     said = (
         "A table can be measured again dataset by dataset (`privee paper run TABLE --full --only DATASETS`): rows of "
-        "other datasets stay, with the settings they were measured with. Older lines are the costly ones, whose models "
-        "take longest to train (CIFAR, Drive, many parties) or whose attack does (gradient inversion)."
+        "other datasets stay, with the settings they were measured with. A result whose command takes other settings "
+        "today is marked in the overview, and says beside its command which."
     )
     return "\n\n".join(
         ["## How the tables of attacks were measured", said, markdown(HEAD, body, len(HEAD), fold=False)]

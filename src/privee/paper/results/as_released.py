@@ -5,26 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from privee.errors import SettingError
 from privee.paper.base import Result, register
 from privee.paper.measure.agreement import CLOSE
 from privee.paper.measure.bench import Bench
 from privee.paper.outcomes import Account, Outcome, Row, Size, Value, mean_interval
 from privee.paper.released import attribution, recipes, reenact
 from privee.paper.released.kept_rows import attributed, where_of
-from privee.paper.released.page_tables import met_in_tables, out_of_reach
+from privee.paper.released.page_tables import in_tables, out_of_reach
 from privee.paper.released.parts import CONJECTURES, PARTS, PROFILE, Chosen, chosen, written
 from privee.paper.released.scenes import Figure, Scene, figures
 from privee.paper.report.attribution_tables import attribution_tables
 
 QUICK_SCENES = (Scene(dataset="digits", attack="grna"), Scene(dataset="digits", attack="gia"))
+RECORDS, COSTLY = recipes.RECORDS, recipes.COSTLY_RECORDS
 DIFFERS = (
-    "training rows are attacked, as in the paper, but some of them (`records`); the loss of GRNA is averaged over all",
+    "training rows are attacked, as the paper says of GRNA and the released code does for GIA too, but some of them: "
+    f"{RECORDS['grna']} under GRNA and {RECORDS['gia']} under GIA, of many parties under GIA {COSTLY['many gia']}, of "
+    f"CIFAR {min(COSTLY.values())} to {max(COSTLY.values())}; the loss of GRNA is averaged over all",
     "one trained model per recipe, where the paper has ten runs",
     "Drive and CIFAR are trained once with half of the columns each; at 25 and 75 % the attacker holds fewer or more",
     "CIFAR-10: 4 epochs, where the settings say 30, of the first 10,000 images with SGD, momentum 0.9, rate 0.01 and "
-    "weight decay 5e-4 (its value is not known), 32-bit numbers: such a model is less sure of its classes, and what "
+    "weight decay 5e-4 everywhere, 32-bit numbers: such a model is less sure of its classes, and what "
     "PRIVEE adds is smaller than printed; a model of 100 outputs is that of ten with 90 scores of 0",
-    "Adult's unscaled columns: categories by their place in the alphabet (how they were coded is not known)",
+    "Adult's unscaled columns: categories by their place in the alphabet, where the snapshot has columns of 0 and 1",
     "the page's own schedule of PRIVEE-U+ (rho 0.1 to 0.9) where `reversed-schedule` is off, since none is printed",
 )
 
@@ -53,6 +57,7 @@ class AsReleased(Result):
     def rows(self, bench: Bench) -> list[Row]:
         scenes = reenact.scenes() if bench.size == "full" else QUICK_SCENES
         only = None if bench.parts is None else chosen(bench.parts)
+        _refuse_idle(only or frozenset(), scenes, bench.size)
         played = {scene: _played(scene, bench, only) for scene in scenes}
         if bench.size == "full":
             return [_row(figure, played[figure.scene], only) for figure in figures()]
@@ -65,19 +70,30 @@ class AsReleased(Result):
         read = [attribution.without(one, CONJECTURES) for one in found]
         met, chance, more = attribution.count_met(read), attribution.met_by_chance(read), attribution.count_met(found)
         plain, every = (attribution.single(read, parts) for parts in (frozenset[str](), PROFILE))
+        tried = attribution.tried_with(read, frozenset())
         return Account(
             agrees=met == len(found),
             printed=f"{len(found)} figures of attacks",
             measured=(
-                f"within {CLOSE:.0%} of some combination of parts: {met}; as published: {plain}; all parts on: "
-                f"{every}; with printed values shuffled among rows of a kind, some combination would meet {chance:.0f}"
-                f"; with conjectures of ours besides: {more}{_untried(found)}"
+                f"within {CLOSE:.0%} of some combination of parts: {met}; as published: {plain} of the {tried} played "
+                f"so; all parts on: {every}; with printed values shuffled among rows of a kind, some combination would "
+                f"meet {chance:.0f}; with conjectures of ours besides: {more}{_untried(found)}"
             ),
             reason="" if met == len(found) else "What is left is listed row by row with all that was tried.",
         )
 
     def tables(self, outcome: Outcome, link: str, others: Mapping[str, Outcome]) -> str:
-        return attribution_tables(attributed(outcome.rows), link, met_in_tables(others), out_of_reach())
+        return attribution_tables(attributed(outcome.rows), link, in_tables(others), out_of_reach())
+
+
+def _refuse_idle(parts: Chosen, scenes: Sequence[Scene], size: Size) -> None:
+    """Parts that touch nothing that is played would leave every figure as it is, without a word."""
+    able = {part for scene in scenes for kind in reenact.kinds(scene) for part in (*scene.parts, *kind.parts)}
+    idle = [name for name in PARTS if name in parts - able]
+    if idle:
+        raise SettingError(
+            f"{', '.join(idle)}: no effect on what is played at {size} size; leave it out, or take --full"
+        )
 
 
 def _untried(found: Sequence[attribution.Attributed]) -> str:

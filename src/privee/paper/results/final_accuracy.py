@@ -21,14 +21,17 @@ SIX = frozenset({"six-epochs"})
 NEAR = 1.0
 """Points of accuracy."""
 QUICK_CLIENTS = (2, 4)
-DIFFERS = "6 epochs, as the released code has it, where the settings say 60"
+DIFFERS = (
+    "6 epochs, as the released code has it, where the settings say 60",
+    "one softmax in the loss, where the released code takes two and is then right less often",
+)
 MODELS: dict[Size, int] = {"quick": 2, "full": 10}
 """Trained models for each number of parties; the paper's runs are ten."""
 
 
 @register
 class FinalAccuracy(Result):
-    """Test accuracy of MNIST models by number of parties, trained as the released code trains them."""
+    """Test accuracy of MNIST models by number of parties, trained for as long as the released code trains them."""
 
     name: ClassVar[str] = "final-accuracy"
     place: ClassVar[int] = 12
@@ -37,7 +40,7 @@ class FinalAccuracy(Result):
     band: ClassVar[str] = "mean and 95 % interval over trained models; printed by rho: smallest to largest of six"
 
     def settings(self, size: Size) -> dict[str, Any]:
-        return {"models": MODELS[size], "differs": [DIFFERS]}
+        return {"models": MODELS[size], "differs": DIFFERS}
 
     def rows(self, bench: Bench) -> list[Row]:
         scenes = _scenes(bench.size)
