@@ -103,6 +103,9 @@ def test_what_a_table_needs_and_the_paper_does_not_print_is_said():
     for unknown in ("PRIVEE-U with rho = 0.1, which these tables do not print", "its schedule is not printed"):
         assert unknown in said["grna-50"]
         assert unknown not in said["grna-mnist-clients"]
+    said["final-accuracy"] = differs(load_outcome(PAGE / "final-accuracy.json"))[0]
+    assert "one trained model, where" in said["final-accuracy"]
+    assert "the released code takes two" in said["final-accuracy"]
     assert "8 to 32" in words("as-released")  # records of CIFAR there
 
 

@@ -28,6 +28,8 @@ def differs(outcome: Outcome) -> list[str]:
         return ["Differs from the paper: small data in place of the paper's."]
     settings = outcome.about["settings"]
     said = [*settings.get("differs", ())]
+    if settings.get("models") == 1:
+        said.append("one trained model, where there are ten runs")
     if "entries" in settings:
         said += [*_of_attacks(settings), *_assumed(outcome)]
     if "cases" in settings:

@@ -13,6 +13,8 @@ from privee.paper.outcomes import Outcome, listed
 
 WORDS = ("differs", "parts")
 """Settings that are said for readers and decide no figure."""
+EFFORT = ("models",)
+"""Settings of which words do not speak."""
 SAID = {
     "attacked": "rows under attack",
     "how": "split",
@@ -29,11 +31,12 @@ Settings = Mapping[str, Any]
 
 
 def reworded(result: Result, outcome: Outcome) -> Outcome:
-    """The same with the words of today, if nothing else about the settings is another."""
+    """The same with the words of today, if nothing that they speak of is another."""
     held, today = outcome.about["settings"], _plain(result, outcome)
-    if _measured(held) != _measured(today):
+    if _spoken_of(held) != _spoken_of(today):
         return outcome
-    return dataclasses.replace(outcome, about={**outcome.about, "settings": today})
+    words = {key: today[key] for key in WORDS if key in today}
+    return dataclasses.replace(outcome, about={**outcome.about, "settings": {**held, **words}})
 
 
 def other_settings(result: Result, outcome: Outcome) -> str:
@@ -59,8 +62,8 @@ def _plain(result: Result, outcome: Outcome) -> dict[str, Any]:
     return settings
 
 
-def _measured(settings: Settings) -> dict[str, Any]:
-    return {key: value for key, value in settings.items() if key not in WORDS}
+def _spoken_of(settings: Settings) -> dict[str, Any]:
+    return {key: value for key, value in settings.items() if key not in (*WORDS, *EFFORT)}
 
 
 def _cases(settings: Settings) -> list[Settings]:
