@@ -23,6 +23,20 @@ def test_a_score_loses_no_more_than_epsilon_times_the_distance(epsilon, partitio
     assert steps > 0.45 * epsilon / public.grid  # half of it is for totals, which two intervals hardly change
 
 
+@pytest.mark.parametrize("partitions", [2, 10, 100])
+def test_that_holds_where_whole_weights_end_and_more_epsilon_still_moves_less(partitions):
+    """Far below 2**-32 weights stand still at one; the nearest interval must not be among those."""
+    scores, moved = softmax_rows(400, 10), []
+    for epsilon in (20.0, 200.0, 1000.0, 1e4, 1e5):
+        public = _public(epsilon, partitions)
+        steps = np.abs(np.diff(np.log(_chances(public)), axis=0)).max()
+        assert steps <= epsilon / public.grid * (1 + 1e-9)
+        defense = OpEpsilon(epsilon, partitions, seed=1)
+        moved.append(np.abs(defense.release(scores, draws=privee.seeded(2)) - scores).mean())
+    assert moved[-1] < 0.5 / partitions
+    assert (np.diff(moved) < 1e-3).all()
+
+
 @pytest.mark.parametrize("classes", [2, 3, 10, 100])
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 16.0])
 def test_no_two_vectors_lose_more_than_what_is_said_of_the_whole(classes, epsilon):

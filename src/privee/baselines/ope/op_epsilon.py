@@ -144,7 +144,9 @@ def _public(epsilon: float, partitions: int) -> _Public:
     grid = 2 * half * partitions
     weights = falling_weights(epsilon / (2 * grid), grid + 1)
     centres = half * (2 * np.arange(partitions) + 1)
-    return _Public(grid, np.cumsum(weights[np.abs(np.arange(grid + 1)[:, None] - centres)], axis=1))
+    far = np.abs(np.arange(grid + 1)[:, None] - centres)
+    far -= far.min(axis=1, keepdims=True)  # as likely, and the nearest has the largest weight there is
+    return _Public(grid, np.cumsum(weights[far], axis=1))
 
 
 def _chances(public: _Public) -> Array:
