@@ -7,6 +7,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+CONCENTRATIONS = {1.0: 0.8, 0.1: 0.2}
+"""Of Dirichlet priors, and how likely each is: mostly flat, as estimates assume elsewhere, or a confident model's."""
+
 
 def project_to_simplex(rows: Array) -> Array:
     """The nearest probability vector (Euclidean) to each row: the most likely scores under Gaussian noise."""

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privee.defenses.base import Defense, Guarantee, check_positive
-from privee.defenses.inverse import project_to_simplex
+from privee.defenses.inverse import CONCENTRATIONS, project_to_simplex
 from privee.defenses.registry import register
 from privee.errors import SettingError
 from privee.randomness import Draws
@@ -36,8 +36,6 @@ FALLING, RISING, END = 0, 1, 2
 
 LEAST = 1e-9
 """Scores are taken to be no less than this, and no more than one less it."""
-CONCENTRATIONS = {1.0: 0.8, 0.1: 0.2}
-"""Of Dirichlet priors, and how likely each is: mostly flat, as estimates assume elsewhere, or a confident model's."""
 MISFIT = 1e-3
 """How far a choice may miss what it must meet before it counts for little."""
 CUT_OFF = 6e3

@@ -10,6 +10,7 @@ from scipy import stats
 
 import privee
 from privee.baselines.ope.op_epsilon import OpEpsilon, _chances, _public
+from privee.defenses.small_nets import synthetic_scores
 from tests._support.scores import softmax_rows
 
 
@@ -77,19 +78,39 @@ def test_the_epsilon_of_whole_vectors_can_be_asked_for():
         assert OpEpsilon.for_vector(epsilon, classes).guarantee(classes).epsilon == pytest.approx(epsilon, rel=1e-3)
 
 
-def test_the_inverse_is_the_posterior_mean():
-    """Two classes, flat scores: the mean of true scores among releases in each interval, to four standard errors."""
+def test_the_inverse_of_two_classes_is_the_posterior_mean():
+    """Eight of ten scores flat, two confident: the mean of true scores for each pair of intervals, to five errors."""
     defense = OpEpsilon(10.0, seed=1)
-    one = privee.seeded(1).uniform(200_000)
-    scores = np.stack([one, 1 - one], axis=1)
-    release = defense.release(scores, draws=privee.seeded(2))
+    rng = np.random.default_rng(1)
+    one = np.concatenate([rng.beta(1.0, 1.0, 320_000), rng.beta(0.1, 0.1, 80_000)])
+    release = defense.release(np.stack([one, 1 - one], axis=1), draws=privee.seeded(2))
     told = (release * 10).astype(int)
     estimate = defense.estimate_scores(release)
-    for interval in (0, 4, 9):  # both classes agree: then the sum adds nothing
-        agree = (told[:, 0] == interval) & (told[:, 1] == 9 - interval)
-        assert estimate[agree, 0].std() < 1e-9
-    within = np.abs(estimate - scores).mean()
-    assert within < np.abs(release - scores).mean()
+    for first, second in ((0, 9), (4, 5), (9, 9), (2, 3)):
+        same = (told[:, 0] == first) & (told[:, 1] == second)
+        assert estimate[same].std(axis=0).max() < 1e-9
+        error = one[same].std() / math.sqrt(same.sum())
+        assert abs(estimate[same, 0].mean() - one[same].mean()) < 5 * error + 1e-4
+
+
+@pytest.mark.parametrize(("epsilon", "most"), [(16.0, 0.9), (64.0, 0.5), (256.0, 0.5)])
+@pytest.mark.parametrize("spread", [3.0, 8.0])
+def test_the_inverse_gains_on_the_release_of_confident_models(epsilon, most, spread):
+    """Against the release made to sum to one, which anyone would try first."""
+    scores = synthetic_scores(300, 10, spread, privee.seeded(1))
+    defense = OpEpsilon(epsilon, seed=1)
+    release = defense.release(scores, draws=privee.seeded(2))
+    estimate, naive = defense.estimate_scores(release), release / release.sum(axis=1, keepdims=True)
+    assert np.allclose(estimate.sum(axis=1), 1)
+    assert np.square(estimate - scores).mean() < most * np.square(naive - scores).mean()
+
+
+def test_the_inverse_loses_nothing_on_flat_scores():
+    scores = np.random.default_rng(0).dirichlet([1.0] * 10, 300)
+    defense = OpEpsilon(64.0, seed=1)
+    release = defense.release(scores, draws=privee.seeded(2))
+    naive = release / release.sum(axis=1, keepdims=True)
+    assert np.abs(defense.estimate_scores(release) - scores).mean() < np.abs(naive - scores).mean()
 
 
 def test_the_key_stays_out_of_copies_and_a_file_keeps_it(tmp_path):

@@ -22,10 +22,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from privee.baselines.ope.interval_posterior import posterior_mean
 from privee.baselines.ope.order_preserving import OrderPreservingEncryption
 from privee.defenses.base import Defense, Guarantee, check_positive, check_whole
 from privee.defenses.exponential_mechanism import Integers, falling_weights, largest_loss, losses, share_of, step_for
-from privee.defenses.inverse import condition_on_sum
 from privee.defenses.registry import register
 from privee.errors import SettingError
 from privee.randomness import Draws
@@ -97,10 +97,9 @@ class OpEpsilon(Defense):
         return np.asarray(shown[drawn], dtype=rows.dtype)
 
     def _estimate(self, rows: Array) -> Floats:
-        """The interval can be read off; then the mean of scores that come out there (flat prior), given their sum."""
+        """The interval can be read off; then the mean of score vectors that come out there, flat or confident ones."""
         drawn = np.clip(rows * self.partitions, 0, self.partitions - 1).astype(np.int64)
-        mean, variance = (part[drawn] for part in _posterior(self.epsilon, self.partitions, rows.shape[1]))
-        return condition_on_sum(mean, variance, np.zeros_like(rows), np.ones_like(rows))
+        return posterior_mean(drawn, _chances(_public(self.epsilon, self.partitions)))
 
     def guarantee(self, n_classes: int) -> Guarantee:
         """Distance-based local differential privacy of a score; pure differential privacy of the whole vector."""
@@ -157,15 +156,3 @@ def _chances(public: _Public) -> Array:
 @functools.lru_cache(maxsize=256)
 def _whole_vector(epsilon: float, partitions: int, n_classes: int) -> float:
     return largest_loss(losses(_chances(_public(epsilon, partitions))), n_classes)
-
-
-@functools.lru_cache(maxsize=64)
-def _posterior(epsilon: float, partitions: int, n_classes: int) -> tuple[Array, Array]:
-    """Mean and variance of a score of flat vectors, by the interval it came out as."""
-    public = _public(epsilon, partitions)
-    left = 1 - np.arange(public.grid + 1) / public.grid
-    prior = np.append(-np.diff(left ** (n_classes - 1)), 0.0)  # Beta(1, K - 1)
-    likely = prior[:, None] * _chances(public)
-    places = (np.arange(public.grid + 1) + 0.5) / public.grid
-    mean = places @ likely / likely.sum(axis=0)
-    return mean, (places**2) @ likely / likely.sum(axis=0) - mean**2 + 1e-12
