@@ -1,11 +1,11 @@
 """A public inverse by simulation, where there is no closed one: what releases that look like this one were off by.
 
-Anyone can draw scores, release them with the public settings and see how far each release is from its scores. The
-estimate is the release plus the mean of that over simulated releases near it and of the likeliest kind, position by
-position (classes in the order of the release). How near, and how much of it to believe, is decided on simulated
-releases that were kept aside. Most scores are drawn flat, as estimates assume elsewhere too, the others as confident
-models have them. An attacker with auxiliary rows knows typical scores better; that is for the attacks, which simulate
-too.
+Anyone can draw scores, release them with the public settings and see what became of them. The estimate is the mean of
+the scores behind the simulated releases that are nearest, position by position (classes in the order of the release),
+plus a part of what the release is more than those. How near, and how large a part, is decided on simulated releases
+that were kept aside: where draws decide nearly all it is none, where they decide little all of it. Most scores are
+taken to be flat, as estimates assume elsewhere too, the others as confident models have them. Whoever has auxiliary
+rows knows typical scores better; that is for the attacks, which simulate too, and `inverse_by` shows what it gains.
 """
 
 from __future__ import annotations
@@ -25,94 +25,118 @@ from privee.scores import ascending, place
 Array = NDArray[np.float64]
 Kinds = tuple[float, ...]
 
-SIMULATED = 1 << 18
+SIMULATED = 1 << 19
 """Scores in all: so many classes, so many fewer vectors."""
-MOST_ROWS, FEWEST_ROWS = 3000, 60
+MOST_ROWS, FEWEST_ROWS = 6000, 60
 RESOLVED = 1e-3
 """Differences between scores below this do not count as much."""
-MOSTLY_FLAT = (*[0.0] * 14, 3.0, 8.0)
+FLAT_OR_SURE = (0.0, 0.0, 3.0, 8.0)
 """Kinds of score vectors, by turns: 0 is flat, else the softmax of normal logits with this spread."""
+FLAT = 7 / 8
+"""How likely flat ones are, where there are any: they count for more than their number, so that others are not rare."""
 DOUBTFUL_TO_SURE = (3.0, 1.0, 8.0)
 NEIGHBOURS = (8, 32, 128)
-TRUST = (0.0, 0.5, 1.0)
+PARTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 class _Bank(NamedTuple):
-    """Releases in ascending order, what to believe of what their scores were more than that, and how near is near."""
+    """Releases in ascending order, the scores behind them, how much each counts; how near is near, what is kept."""
 
     release: Array
-    missed: Array
-    kind: Array
+    scores: Array
+    weight: Array
     neighbours: int
+    part: float
 
 
-def simulated_inverse(defense: Defense, rows: Array, most: int = MOST_ROWS, kinds: Kinds = MOSTLY_FLAT) -> Array:
+def simulated_inverse(defense: Defense, rows: Array, kinds: Kinds = FLAT_OR_SURE) -> Array:
     """Scores behind releases of a defense, by its public settings alone."""
-    bank = _bank(defense.public_copy(), rows.shape[1], most, kinds)
+    return _read(defense, rows, _drawn_bank(defense.public_copy(), rows.shape[1], kinds))
+
+
+def inverse_by(defense: Defense, rows: Array, known: Array, draws: int = 40) -> Array:
+    """Scores behind releases of a defense, for whoever knows other scores of the same kind; so many draws of each."""
+    return _read(
+        defense, rows, _bank_of(defense.public_copy(), np.tile(known, (draws, 1)), np.zeros(draws * len(known)))
+    )
+
+
+def _read(defense: Defense, rows: Array, bank: _Bank) -> Array:
     order, rising = ascending(np.ascontiguousarray(rows))
-    values = np.asarray(rising, dtype=np.float64)
-    found = values + _mean_missed(values, bank, (bank.neighbours,))[0]
+    found = _mean_near(np.asarray(rising, dtype=np.float64), bank, (bank.neighbours,), (bank.part,))[0][0]
     if defense.preserves_order:
         found.sort(axis=1)  # the scores rise in this order, and sorting comes nearer to whatever rises
     return np.asarray(place(order, project_to_simplex(found)), dtype=np.float64)
 
 
 @functools.lru_cache(maxsize=16)
-def _bank(defense: Defense, n_classes: int, most: int, kinds: Kinds) -> _Bank:
-    """A fourth of each kind is kept aside, to see how many neighbours to ask and how far to believe those of a kind."""
-    scores = drawn_scores(n_classes, seeded(0, "simulated inverse", n_classes), most, kinds)
-    released = defense.release(scores, draws=seeded(1, "simulated inverse", n_classes)).astype(np.float64)
+def _drawn_bank(defense: Defense, n_classes: int, kinds: Kinds) -> _Bank:
+    scores = drawn_scores(n_classes, seeded(0, "simulated inverse", n_classes), kinds)
+    return _bank_of(defense, scores, np.resize(kinds, len(scores)))
+
+
+def _bank_of(defense: Defense, scores: Array, kind: Array) -> _Bank:
+    """A fourth of each kind is kept aside, to see how many neighbours to ask and how much of the rest to keep."""
+    released = defense.release(scores, draws=seeded(1, "simulated inverse", scores.shape[1])).astype(np.float64)
     order, rising = ascending(released)
-    release = np.asarray(rising, dtype=np.float64)
-    missed = scores.reshape(-1)[order] - release
-    kind = np.resize(kinds, len(scores))
-    aside = np.arange(len(scores)) // len(kinds) % 4 == 0
+    release, true = np.asarray(rising, dtype=np.float64), scores.reshape(-1)[order]
+    aside = np.arange(len(scores)) // len(np.unique(kind)) % 4 == 0
     counts = tuple(k for k in NEIGHBOURS if k < len(scores) // 4)
-    tried = _mean_missed(release[aside], _Bank(release[~aside], missed[~aside], kind[~aside], 0), counts)
-    best: dict[int, tuple[float, dict[float, float]]] = {}
-    for count, one in zip(counts, tried, strict=True):
-        errors = {
-            spread: [float(np.square(missed[aside] - trust * one)[kind[aside] == spread].sum()) for trust in TRUST]
-            for spread in set(kinds)
-        }
-        left = sum(min(each) / max(each[0], 1e-12) for each in errors.values())  # trust 0 comes first
-        best[count] = left, {spread: TRUST[int(np.argmin(each))] for spread, each in errors.items()}
-    neighbours = min(best, key=lambda count: best[count][0])
-    trust = np.array([best[neighbours][1][spread] for spread in kind])
-    return _Bank(release, missed * trust[:, None], kind, neighbours)
+    weight = _weights(kind)
+    learned = _Bank(release[~aside], true[~aside], weight[~aside], 0, 0.0)
+    tried = _mean_near(release[aside], learned, counts, PARTS)
+    kinds = [kind[aside] == one for one in np.unique(kind)]
+    unread = np.square(release[aside] - true[aside]).sum(axis=1)
+
+    def left(found: Array) -> float:
+        """Of the squared error of releases, for each kind alike."""
+        errors = np.square(found - true[aside]).sum(axis=1)
+        return float(sum(errors[one].sum() / max(unread[one].sum(), 1e-12) for one in kinds))
+
+    best = {
+        (k, part): left(one)
+        for k, by_part in zip(counts, tried, strict=True)
+        for part, one in zip(PARTS, by_part, strict=True)
+    }
+    return _Bank(release, true, weight, *min(best, key=lambda one: best[one]))
 
 
-def drawn_scores(n_classes: int, draws: Draws, most: int, kinds: Kinds) -> Array:
+def _weights(kind: Array) -> Array:
+    """Flat ones count `FLAT` together, others the rest; all alike where there is one sort only."""
+    flat = kind == 0
+    share = flat.mean()
+    return np.where(flat, FLAT / share, (1 - FLAT) / (1 - share)) if 0 < share < 1 else np.ones(len(kind))
+
+
+def drawn_scores(n_classes: int, draws: Draws, kinds: Kinds) -> Array:
     """Public score vectors of these kinds, by turns."""
-    count = min(int(np.clip(SIMULATED // n_classes, FEWEST_ROWS, MOST_ROWS)), most)
+    count = int(np.clip(SIMULATED // n_classes, FEWEST_ROWS, MOST_ROWS))
     spread = np.resize(kinds, count)[:, None]
     normal, flat = draws.normal((count, n_classes)), np.log(draws.exponential((count, n_classes)))
     return softmax(np.where(spread > 0, spread * normal, flat))
 
 
-def _mean_missed(rows: Array, bank: _Bank, counts: tuple[int, ...]) -> list[Array]:
-    """The mean over near simulated releases of the likeliest kind, for each count; the count-th nearest is far."""
-    found: list[list[Array]] = [[] for _ in counts]
+def _mean_near(rows: Array, bank: _Bank, counts: tuple[int, ...], parts: tuple[float, ...]) -> list[list[Array]]:
+    """The mean scores behind near releases, by count and by part of the rest; the count-th nearest is far."""
+    found: list[list[list[Array]]] = [[[] for _ in parts] for _ in counts]
     spread = _spread(bank.release)
     squares, most = np.square(spread).sum(axis=1), max(counts)
-    for block in np.array_split(_spread(rows), -(-len(rows) // 256)):
-        apart = squares - 2 * block @ spread.T
+    for block in np.array_split(rows, -(-len(rows) // 256)):
+        seen = _spread(block)
+        apart = squares - 2 * seen @ spread.T
         near = np.argpartition(apart, most - 1, axis=1)[:, :most]
         near = np.take_along_axis(near, np.take_along_axis(apart, near, axis=1).argsort(axis=1), axis=1)
-        distance = np.take_along_axis(apart, near, axis=1) + np.square(block).sum(axis=1, keepdims=True)
+        distance = np.take_along_axis(apart, near, axis=1) + np.square(seen).sum(axis=1, keepdims=True)
         for kept, count in zip(found, counts, strict=True):
-            weight = np.exp(-distance / np.maximum(distance[:, count - 1 : count], 1e-12))
-            weight = _of_likeliest(weight, bank.kind[near])
-            kept.append(np.einsum("rn,rnk->rk", weight, bank.missed[near]))
-    return [np.concatenate(parts) for parts in found]
-
-
-def _of_likeliest(weight: Array, kind: Array) -> Array:
-    """The weights of the kind that has most of them, summing to one; nothing for the others."""
-    kinds = np.unique(kind)
-    shares = np.stack([(weight * (kind == one)).sum(axis=1) for one in kinds], axis=1)
-    weight = weight * (kind == kinds[shares.argmax(axis=1)][:, None])
-    return np.asarray(weight / weight.sum(axis=1, keepdims=True))
+            weight = np.exp(-distance[:, :count] / np.maximum(distance[:, count - 1 : count], 1e-12))
+            weight *= bank.weight[near[:, :count]]
+            weight /= weight.sum(axis=1, keepdims=True)
+            scores, release = (
+                np.einsum("rn,rnk->rk", weight, one[near[:, :count]]) for one in (bank.scores, bank.release)
+            )
+            for each, part in zip(kept, parts, strict=True):
+                each.append(scores + part * (block - release))
+    return [[np.concatenate(blocks) for blocks in by_part] for by_part in found]
 
 
 def _spread(release: Array) -> Array:
