@@ -44,6 +44,14 @@ def test_middling_scores_are_had_back_exactly():
     assert np.median(np.abs(estimate - scores).sum(axis=1)) < 1e-3
 
 
+def test_a_few_classes_on_the_rising_branch_are_found_among_some_more():
+    scores = synthetic_scores(150, 20, 8.0, privee.seeded(1))
+    defense = privee.ReverseSigmoid()
+    release = defense.release(scores)
+    assert np.abs(defense.estimate_scores(release) - scores).sum(axis=1).mean() < 0.2
+    assert np.abs(release - scores).sum(axis=1).mean() > 1.5
+
+
 @pytest.mark.parametrize("spread", [3.0, 8.0])
 @pytest.mark.parametrize("classes", [3, 10])
 def test_the_inverse_gains_on_the_release_for_confident_models_too(classes, spread):

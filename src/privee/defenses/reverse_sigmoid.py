@@ -9,7 +9,8 @@ choose from, one on each of the first two branches of f (the winner, if all othe
 sum to one: finitely many score vectors fit a release, and no draw hides which. The density of each is known in closed
 form, the prior's times prod |1 / f'(p_j)| total^(K-1) / |sum y_j / f'(p_j)|, and the estimate is their mean. Up to
 eight classes all choices are tried; with more, those where few classes but the winner are on the rising branch, or few
-are not, and those that part a release at one value.
+are not, and those that part a release at one value. Beyond 32 classes only the latter are tried, which seldom have the
+true choice of a confident model among them: there the estimate is weak, and the defense looks better than it is.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ MISFIT = 1e-3
 """How far a choice may miss what it must meet before it counts for little."""
 CUT_OFF = 6e3
 """The slope in place of 1e7 where f is cut off: all smaller scores come out there too, a tenth of a sure model's."""
-POINTS, TOTALS, FEW_CLASSES, SOME_CLASSES, BLOCK = 4000, 65, 8, 16, 1 << 21
+POINTS, TOTALS, FEW_CLASSES, SOME_CLASSES, BLOCK = 4000, 65, 8, 32, 1 << 21
 
 
 def perturbed(scores: Array, beta: float, gamma: float) -> Array:
