@@ -42,6 +42,8 @@ def test_people_are_told_that_nothing_is_proven(good):
     )
     assert "passive-1 sends an embedding trained to have little distance correlation with the columns (dcor)" in words
     assert "nothing is proven about it" in words
+    assert "Beware: a weight of 0.0001 is so small that nothing may come of it" in words
+    assert "weight=1" in words
 
 
 def test_hashvfl_is_a_seal(told):

@@ -40,6 +40,7 @@ def defenses(
         out.print(_table(shown))
         out.print("An attacker who knows the defense undoes what is not proven.")
         out.print("What is: privee defenses NAME, for all of them: privee defenses --wide")
+        out.print("Defenses of the embedding (mid, dcor and others) and seals come with training: privee train --help")
 
 
 def _made(spec: str) -> Defense:

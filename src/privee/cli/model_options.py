@@ -91,7 +91,8 @@ def show_outcome(outcome: TrainingOutcome, as_json: bool, kind: str = "") -> Non
 def embedding_words(party: str, told: Mapping[str, Any]) -> str:
     """What a party does to its embedding, and that nothing follows from it."""
     proven = "nothing is proven about it" if told["proven"] == "none" else told["proven"]
-    return f"{party} sends {told['summary']} ({told['embedding_defense']}); {proven}: audit the run"
+    caution = f". Beware: {told['caution']}" if told.get("caution") else ""
+    return f"{party} sends {told['summary']} ({told['embedding_defense']}); {proven}: audit the run{caution}"
 
 
 def seal_words(party: str, told: Mapping[str, Any]) -> str:

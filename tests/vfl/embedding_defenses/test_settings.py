@@ -40,6 +40,22 @@ def test_each_comes_back_from_its_spec_and_from_json(name):
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
+        ("dcor", "try weight=1"),
+        ("dcor:weight=0.1", "nothing may come of it"),
+        ("dcor:weight=1", ""),
+        ("dropout", "whole embeddings are sent"),
+        ("mid", ""),
+    ],
+)
+def test_settings_of_which_nothing_came_are_said_at_once(spec, words):
+    found = embedding_defense(spec).told()["caution"]
+    assert words in found
+    assert bool(found) == bool(words)
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
         ("mid:weight=0", "weight must be a number above 0"),
         ("mid:weight=true", "weight must be a number above 0"),
         ("dcor:weight=much", "weight must be a number above 0"),

@@ -61,6 +61,11 @@ class EmbeddingDefense(ABC):
         return Guarantee(not_covered=NOT_COVERED)
 
     @property
+    def caution(self) -> str:
+        """What whoever chose these settings should hear at once, such as that nothing measurable came of them."""
+        return ""
+
+    @property
     def seal(self) -> Seal | None:
         """The seal that this is another name of; None for all but HashVFL."""
         return None
@@ -82,6 +87,7 @@ class EmbeddingDefense(ABC):
             "embedding_defense": self.spec,
             "summary": self.summary,
             "proven": guarantee.proven,
+            "caution": self.caution,
             "not_covered": list(guarantee.not_covered),
         }
 

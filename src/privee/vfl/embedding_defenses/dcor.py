@@ -13,6 +13,8 @@ from privee.vfl.embedding_defenses.bottoms import DefendedBottom, with_penalty
 from privee.vfl.embedding_defenses.registry import register
 
 SMALLEST = 1e-12
+LEAST_TELLING = 0.3
+"""Between 0.1, where embeddings told as much as without, and 1, where they told less."""
 
 
 @register
@@ -21,7 +23,8 @@ class DistanceCorrelation(EmbeddingDefense):
     """The loss adds `weight` times the logarithm of the distance correlation of columns and embedding in a batch.
 
     Args:
-        weight: of that logarithm.
+        weight: of that logarithm. The default is the one of public code, and changes nothing that was measured; on
+            digits 1 was the first that did (`docs/embedding_defenses.md`).
     """
 
     name: ClassVar[str] = "dcor"
@@ -33,6 +36,15 @@ class DistanceCorrelation(EmbeddingDefense):
 
     def __post_init__(self) -> None:
         check_weight(self.weight)
+
+    @property
+    def caution(self) -> str:
+        """Weights as small as that of public code do nothing."""
+        if self.weight >= LEAST_TELLING:
+            return ""
+        return (
+            f"a weight of {self.weight:g} is so small that nothing may come of it (nothing did up to 0.1): try weight=1"
+        )
 
     def around(self, bottom: nn.Module, place: Place) -> DefendedBottom:
         """Nothing but a penalty."""
