@@ -6,15 +6,17 @@ Epsilon is that of one release for the whole score vector: given the ranking (Or
 vectors (OP-epsilon, whose published epsilon is set so that whole vectors get this one). Scores: of a logistic and a
 neural model on digits and breast-cancer, and flat ones (Dirichlet) with 2, 10 and 100 classes. "learned" is Ordered-DP
 with tail and prior from other vectors of the same kind; "inverted" is a rival's release after its own public inverse,
-which costs no epsilon. Also: what defenses without an epsilon (ART's two post-processors, MemGuard, Purifier) move,
-leave after their inverse, and keep of ranking and class. Prints tables and stores benchmarks/results/rivals.json.
+which costs no epsilon; "known" is any of the three read with those other vectors (`inverse_by`), the same for each, so
+that none has the advantage of knowing what scores look like. Also: what defenses without an epsilon (ART's two
+post-processors, MemGuard, Purifier) move, leave after their inverse, and keep of ranking and class. Prints tables and
+stores benchmarks/results/rivals.json.
 """
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from rich.table import Table
 
 import privee
 from privee.audit import subject_from_dataset
+from privee.defenses.simulated_inverse import inverse_by
 from privee.theory import rows_in_order
 
 RESULTS = Path(__file__).parent / "results" / "rivals.json"
@@ -32,7 +35,7 @@ EPSILONS = (1.0, 4.0, 16.0, 64.0)
 DRAWS = 20
 ROWS = 300
 Array = np.ndarray
-Release = Callable[[int], Array]
+Release = Callable[[Sequence[int]], list[Array]]
 
 
 def sets_of_scores() -> dict[str, tuple[Array, Array]]:
@@ -51,25 +54,34 @@ def sets_of_scores() -> dict[str, tuple[Array, Array]]:
 
 
 def forms(scores: Array, others: Array, epsilon: float) -> dict[str, Release]:
-    """What each defense hands out, by a seed."""
+    """What each defense hands out, by seeds."""
     op = privee.OpEpsilon.for_vector(epsilon, scores.shape[1], seed=1)
     ours, learned = privee.OrderedDP(epsilon), privee.OrderedDP.fitted(epsilon, others)
     one = privee.OneParameter(epsilon)
 
     def released(defense: privee.Defense) -> Release:
-        return lambda seed: defense.release(scores, draws=privee.seeded(seed))
+        return lambda seeds: [defense.release(scores, draws=privee.seeded(seed)) for seed in seeds]
 
     def inverted(defense: privee.Defense) -> Release:
-        return lambda seed: defense.estimate_scores(released(defense)(seed))
+        return lambda seeds: [defense.estimate_scores(made) for made in released(defense)(seeds)]
+
+    def known(defense: privee.Defense) -> Release:
+        def read(seeds: Sequence[int]) -> list[Array]:
+            return np.split(inverse_by(defense, np.concatenate(released(defense)(seeds)), others), len(seeds))
+
+        return read
 
     return {
         "ordered-dp": released(ours),
         "ordered-dp, spend=all": released(privee.OrderedDP(epsilon, spend="all")),
         "ordered-dp, learned": released(learned),
+        "ordered-dp, known": known(ours),
         "one-parameter": released(one),
         "one-parameter, inverted": inverted(one),
+        "one-parameter, known": known(one),
         "op-epsilon": released(op),
         "op-epsilon, inverted": inverted(op),
+        "op-epsilon, known": known(op),
     }
 
 
@@ -78,7 +90,7 @@ def measured(name: str, scores: Array, others: Array) -> list[dict[str, Any]]:
     rows = []
     for epsilon in EPSILONS:
         for form, release in forms(scores, others, epsilon).items():
-            made = [release(seed) for seed in range(DRAWS)]
+            made = release(range(DRAWS))
             moved = [float(np.abs(one - scores).sum(axis=1).mean()) for one in made]
             rows.append(
                 {

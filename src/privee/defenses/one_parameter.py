@@ -77,7 +77,7 @@ class OneParameter(Defense):
     example: ClassVar[str] = "one-parameter:epsilon=8"
     advice: ClassVar[Advice] = Advice(
         loses={
-            "ranking": "draws every score; it moved models' scores more than Ordered-DP at each epsilon that was tried"
+            "ranking": "draws every score; as released, it moved models' scores more than Ordered-DP wherever tried"
         },
         formal_only=True,
     )
