@@ -7,13 +7,15 @@ vectors (OP-epsilon, whose published epsilon is set so that whole vectors get th
 neural model on digits and breast-cancer, and flat ones (Dirichlet) with 2, 10 and 100 classes. "learned" is Ordered-DP
 with tail and prior from other vectors of the same kind; "inverted" is a rival's release after its own public inverse,
 which costs no epsilon; "known" is any of the three read with those other vectors (`inverse_by`), the same for each, so
-that none has the advantage of knowing what scores look like. Also: what defenses without an epsilon (ART's two
-post-processors, MemGuard, Purifier) move, leave after their inverse, and keep of ranking and class. Prints tables and
-stores benchmarks/results/rivals.json.
+that none has the advantage of knowing what scores look like. "Credited", with two classes: the one-parameter defense
+charged for what its release tells when sorted, normalised and rounded to 128 parts (`told_of_two`), not for its draws.
+Also: what defenses without an epsilon (ART's two post-processors, MemGuard, Purifier) move, leave after their inverse,
+and keep of ranking and class. Prints tables and stores benchmarks/results/rivals.json.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import tempfile
 from collections.abc import Callable, Sequence
@@ -27,6 +29,8 @@ from rich.table import Table
 
 import privee
 from privee.audit import subject_from_dataset
+from privee.defenses.exponential_mechanism import step_for
+from privee.defenses.one_parameter import GRID as ONE_GRID
 from privee.defenses.simulated_inverse import inverse_by
 from privee.theory import rows_in_order
 
@@ -34,8 +38,47 @@ RESULTS = Path(__file__).parent / "results" / "rivals.json"
 EPSILONS = (1.0, 4.0, 16.0, 64.0)
 DRAWS = 20
 ROWS = 300
+COARSE, PARTS = 1024, 128
 Array = np.ndarray
 Release = Callable[[Sequence[int]], list[Array]]
+
+
+def told_of_two(epsilon: float) -> float:
+    """The epsilon of two draws after sorting, normalising and rounding, from all pairs on a coarser grid."""
+    places = np.arange(COARSE + 1)
+    step = epsilon_of_draws(epsilon) * ONE_GRID / COARSE
+    weights = np.exp(-step * np.abs(places[:, None] - places))
+    chances = weights / weights.sum(axis=1, keepdims=True)
+    lower = lower_share(np.stack(np.meshgrid(places, places, indexing="ij"), axis=-1).reshape(-1, 2))
+    part = np.minimum((lower * 2 * PARTS).astype(int), PARTS - 1)
+    inputs = np.linspace(0, COARSE // 2, 17).astype(int)
+    each = [np.outer(chances[COARSE - low], chances[low]).ravel() for low in inputs]
+    logs = np.log([np.bincount(part, weights=one, minlength=PARTS) for one in each])
+    return float((logs[:, None] - logs[None]).max())
+
+
+def lower_share(draws: Array) -> Array:
+    """Of two draws; equal ones where both are zero, as the defense has it."""
+    total = draws.sum(axis=1)
+    return np.asarray(np.divide(draws.min(axis=1), total, out=np.full(len(draws), 0.5), where=total > 0))
+
+
+def epsilon_of_draws(epsilon: float) -> float:
+    """The step of the one-parameter defense for two classes."""
+    return privee.OneParameter(epsilon).guarantee(2).figures["epsilon_per_score"] / (2 * ONE_GRID)
+
+
+@functools.lru_cache
+def credited(epsilon: float) -> privee.Defense:
+    """The one-parameter defense whose releases of two classes tell this much."""
+    return privee.OneParameter(round(step_for(epsilon, told_of_two, 8 * epsilon), 3))
+
+
+def rounded(releases: Array) -> Array:
+    """Of two classes, to the middle of the part."""
+    lower = (np.minimum(np.floor(releases.min(axis=1) * 2 * PARTS), PARTS - 1) + 0.5) / (2 * PARTS)
+    first = np.where(releases[:, 0] < releases[:, 1], lower, 1 - lower)
+    return np.stack([first, 1 - first], axis=1)
 
 
 def sets_of_scores() -> dict[str, tuple[Array, Array]]:
@@ -71,7 +114,15 @@ def forms(scores: Array, others: Array, epsilon: float) -> dict[str, Release]:
 
         return read
 
-    return {
+    def read_rounded(defense: privee.Defense) -> Release:
+        def read(seeds: Sequence[int]) -> list[Array]:
+            made = rounded(np.concatenate(released(defense)(seeds)))
+            return np.split(inverse_by(defense, made, others), len(seeds))
+
+        return read
+
+    two = {"one-parameter, known, credited": read_rounded(credited(epsilon))} if scores.shape[1] == 2 else {}
+    return two | {
         "ordered-dp": released(ours),
         "ordered-dp, spend=all": released(privee.OrderedDP(epsilon, spend="all")),
         "ordered-dp, learned": released(learned),
@@ -99,6 +150,7 @@ def measured(name: str, scores: Array, others: Array) -> list[dict[str, Any]]:
                     "vectors": len(scores),
                     "form": form,
                     "epsilon": epsilon,
+                    **({"charged": credited(epsilon).settings()["epsilon"]} if "credited" in form else {}),
                     "mean_l1": round(float(np.mean(moved)), 5),
                     "standard_error": round(float(np.std(moved, ddof=1) / DRAWS**0.5), 5),
                     "ranking_kept": round(float(np.mean([rows_in_order(scores, one).mean() for one in made])), 4),

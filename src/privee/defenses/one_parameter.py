@@ -21,7 +21,9 @@ g|):
 4. Sorting the draws, giving them to classes by the ranking, normalising and the repair of last bits see the draws and
    the ranking alone: post-processing for vectors with the same ranking, and for no others. Nothing covers the ranking.
 
-So epsilon here means what it means for Ordered-DP: of one release, for the whole vector, given the ranking.
+So epsilon here means what it means for Ordered-DP: of one release, for the whole vector, given the ranking. It is exact
+for the draws; what sorting and normalising hide of them is not credited, and with two classes that is a good part of a
+small epsilon (docs/defenses.md has figures).
 """
 
 from __future__ import annotations
