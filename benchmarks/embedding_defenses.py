@@ -42,7 +42,7 @@ SEALED = {"hashvfl:signs=4": "signs=4", "hashvfl:signs=8": "signs=8", "seal code
 SPECS = (
     "none",
     *("mid:weight=0.5", "mid:weight=0.05", "mid:weight=0.005"),
-    *("dcor:weight=0.0001", "dcor:weight=0.1", "dcor:weight=1"),
+    *("dcor:weight=0.0001", "dcor:weight=0.1", "dcor:weight=1", "dcor:weight=3"),
     *("dropout:rate=0.5", "dropout:rate=0.8"),
     *("adversarial:weight=1", "adversarial:weight=10"),
     *SEALED,
