@@ -194,6 +194,12 @@ def test_embedding_defenses_come_in_by_themselves_once_there_are_some(monkeypatc
     assert {"embedding:mid:weight=0.5", "embedding:dropout", "seal:codes=8"} <= set(known_protections())
 
 
+def test_a_rival_is_benched_at_a_setting_that_does_something_too():
+    """Public code's weights alone would flatter ours: dcor's does nothing, MID's takes the model with it."""
+    specs = set(known_protections())
+    assert {"embedding:mid", "embedding:mid:weight=0.005", "embedding:dcor", "embedding:dcor:weight=1"} <= specs
+
+
 def test_what_is_proven_of_a_seal():
     assert proof_of("seal:codes=8,epsilon=4").epsilon == 4
     assert "3 bits" in proof_of("seal:codes=8").proven

@@ -9,10 +9,10 @@ from privee.bench.summary import OURS, Match, matches_of
 from privee.paper.report.markdown_tables import markdown
 
 AS_RELEASED = (
-    "All of it is of releases as they are handed out. Reading one first costs no epsilon, and some need it more than "
-    "others: releases of `op-epsilon` and `gaussian` do not sum to one, and only the tail of `ordered-dp` is made for "
-    "scores of models. Read in the same way, they are nearer to each other: [at equal epsilon, read]"
-    "(defenses.md#defenses-of-the-related-work)."
+    "All of it is of releases as they are handed out, and of scores of models, mostly sure of a class; on flat score "
+    "vectors the comparison can turn. Reading a release first costs no epsilon, and some need it more than others: "
+    "those of `op-epsilon` and `gaussian` do not sum to one, and only the tail of `ordered-dp` is made for models' "
+    "scores. Read in the same way, they are nearer to each other (`benchmarks/rivals.py`; privee's page on defenses)."
 )
 
 
@@ -24,8 +24,7 @@ def section(board: Board) -> str:
     rivals = list(dict.fromkeys(name for match in matches for name in match.moved if name != OURS))
     words = (
         "Mean L1 moved by defenses with the same proven epsilon, on every model. The same number need not be the same "
-        f"promise: {'; '.join(_promise(name, matches) for name in (OURS, *rivals))}. These are scores of models, "
-        "mostly sure of a class; on flat score vectors the comparison can turn (`benchmarks/rivals.py`)."
+        f"promise: {'; '.join(_promise(name, matches) for name in (OURS, *rivals))}."
     )
     verdicts = [AS_RELEASED, *(verdict(rival, matches) for rival in rivals)]
     return "\n\n".join(["## At equal epsilon", words, _table(matches, rivals), *verdicts])

@@ -49,6 +49,8 @@ class EmbeddingDefense(ABC):
     place: ClassVar[int] = LAST
     summary: ClassVar[str] = ""
     published: ClassVar[str] = ""
+    benched: ClassVar[tuple[str, ...]] = ()
+    """Its specs on the leaderboard; with its defaults, if none is named."""
     noisy: ClassVar[bool] = False
     """Does it add noise to what is sent at prediction? The party then keeps a secret that decides it."""
 

@@ -31,6 +31,8 @@ class DistanceCorrelation(EmbeddingDefense):
     place: ClassVar[int] = 20
     summary: ClassVar[str] = "an embedding trained to have little distance correlation with the columns"
     published: ClassVar[str] = "Vepakomma et al. 2020, NoPeek; Sun et al. 2022 for vertical learning"
+    benched: ClassVar[tuple[str, ...]] = ("dcor", "dcor:weight=1")
+    """As public code has it, and where its page finds most kept for what it costs."""
 
     weight: float = 1e-4
 

@@ -38,6 +38,8 @@ class Mid(EmbeddingDefense):
         "an embedding with learned noise, drawn once per record, and pulled towards telling nothing"
     )
     published: ClassVar[str] = "Zou et al. 2023, mutual information regularisation"
+    benched: ClassVar[tuple[str, ...]] = ("mid", "mid:weight=0.005")
+    """As public code has it, and where its page finds most kept for what it costs."""
     noisy: ClassVar[bool] = True
 
     weight: float = 0.5
