@@ -11,6 +11,7 @@ from privee.attacks import attack as make_attack
 from privee.attacks.boosted_trees import Trees, by_probability, codes_of, learn_by_trees
 from privee.attacks.column_learning import MOST_COLUMNS, told_best
 from privee.attacks.logistic_regression import learn_linearly
+from privee.audit import subject_from_arrays
 from privee.audit.task import simulated
 from privee.data.columns import SourceColumn
 from privee.defenses import defense
@@ -38,6 +39,20 @@ def test_a_rare_category_is_told_from_the_scores(sample, spec, own_columns):
     assert roc_auc_score(holds, told[:, 0]) > (0.95 if own_columns else 0.85)
     assert ((told >= 0) & (told <= 1)).all()
     np.testing.assert_allclose(told[:, :3].sum(axis=1), 1, atol=1e-6)  # probabilities of a category's values
+
+
+def test_columns_that_own_ones_say_nothing_about_are_told_as_well_as_can_be():
+    """The guess that a linear model is given must not hide the examples' own answers: it would learn to read them."""
+    rng = np.random.default_rng(0)
+    own, private, weights = rng.random((800, 4)), rng.random((800, 8)), torch.from_numpy(rng.normal(size=(12, 8)) * 2)
+    subject = subject_from_arrays(lambda a, p: torch.cat([a, p], dim=1) @ weights, own, private, outputs="logits")
+    some = subject.sample(0, 200, 500)
+    truth = some.truth.numpy()
+    by_column, together = (
+        np.square(attacked(some, spec, "ranking-only") - truth).mean()
+        for spec in ("logistic-regression", "learned-inversion")
+    )
+    assert by_column < 1.1 * together
 
 
 @pytest.mark.parametrize("spec", ATTACKS)
@@ -112,7 +127,6 @@ def test_of_many_columns_sensitive_ones_are_always_learned():
 def test_wide_tables_and_many_columns_are_learned_in_the_time_of_few(monkeypatch):
     """100 own and 40 unknown columns: directions stand for own columns, one regression for most unknown ones."""
     from privee.attacks import boosted_trees
-    from privee.audit import subject_from_arrays
 
     rng = np.random.default_rng(1)
     own, private = rng.random((260, 100)), rng.random((260, 40))

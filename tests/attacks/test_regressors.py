@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from privee.attacks import regressors
-from privee.attacks.regressors import all_fits, best_fit
+from privee.attacks.regressors import all_fits, best_fit, cross_fitted
 
 
 def rows(count: int, seed: int = 0, curved: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
@@ -91,3 +91,36 @@ def test_a_regression_of_the_same_rows_is_worked_out_once(monkeypatch):
     assert len(regressors._remembered) == regressors.REMEMBERED
     assert best_fit(x, y) is not first  # it was not used for longest
     torch.testing.assert_close(best_fit(x, y)(x), first(x))
+
+
+def test_one_candidate_alone_is_the_one_among_all(monkeypatch):
+    monkeypatch.setattr(regressors, "MOST_ROWS", 100)
+    x, y = rows(150, curved=True)
+    every = list(all_fits(x, y))
+    assert [fit.number for fit in every] == list(range(len(every)))
+    for number in (0, 3, 4, 9, 15):
+        (alone,) = all_fits(x, y, number)
+        torch.testing.assert_close(alone(x), every[number](x), atol=1e-12, rtol=0)
+
+
+def test_guesses_from_other_folds_do_not_give_a_row_away():
+    """Of outputs that inputs say nothing about: leaving out one row alone, the row is what the guess lacks."""
+    x = rows(400)[0]
+    y = torch.randn(400, 1, generator=torch.Generator().manual_seed(7), dtype=torch.float64)
+    guesses = best_fit(x, y).out_of_sample(x), cross_fitted(x, y)
+    left = []
+    for guess in guesses:
+        known = torch.cat([torch.ones_like(y), x, guess], dim=1)
+        left.append(float((y - known @ torch.linalg.lstsq(known, y).solution).square().mean() / y.var()))
+    assert left[0] < 0.5
+    assert left[1] > 0.95
+
+
+@pytest.mark.parametrize("count", [2, 4, 5, 90])
+def test_guesses_from_other_folds_are_as_good_as_guesses_of_new_rows(count):
+    x, y = rows(count)
+    guess = cross_fitted(x, y)
+    assert guess.shape == y.shape
+    assert torch.isfinite(guess).all()
+    if count > 10:
+        assert float((guess - y).square().mean()) < 2 * best_fit(x, y).error

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from privee.attacks.base import Attack, Needs
 from privee.attacks.log_scores import centred
-from privee.attacks.regressors import best_fit
+from privee.attacks.regressors import best_fit, cross_fitted
 from privee.attacks.release_inputs import ReleaseInputs
 from privee.attacks.view import AttackerView, Auxiliary, Seen
 from privee.attacks.watch import Watch
@@ -101,7 +101,7 @@ _last_known: dict[bytes, tuple[Known, Known]] = {}
 
 
 def known_inputs(model: WhiteBox, own: Tensor, rows: Auxiliary) -> tuple[Known, Known]:
-    """Of the auxiliary rows (each as if it had not been there) and of the records under attack."""
+    """Of the auxiliary rows (each as if rows with it had not been there) and of the records under attack."""
     with torch.no_grad():
         parts = (own, rows.own, rows.unknown, model.logits(rows.own, rows.unknown, rows.codes))
     digest = hashlib.blake2b(b"".join(hashlib.blake2b(part.numpy().tobytes()).digest() for part in parts)).digest()
@@ -113,7 +113,7 @@ def known_inputs(model: WhiteBox, own: Tensor, rows: Auxiliary) -> tuple[Known, 
 
 def _known_inputs(model: WhiteBox, own: Tensor, rows: Auxiliary) -> tuple[Known, Known]:
     fit = best_fit(rows.own, rows.unknown)
-    guesses = fit.out_of_sample(rows.own).clamp(0.0, 1.0), fit(own).clamp(0.0, 1.0)
+    guesses = cross_fitted(rows.own, rows.unknown).clamp(0.0, 1.0), fit(own).clamp(0.0, 1.0)
     middle, turn = rows.own.mean(dim=0), leading_directions(rows.own)
     found = []
     for columns, guess in zip((rows.own, own), guesses, strict=True):

@@ -19,6 +19,7 @@ WIDTHS = (1.0, 4.0, 16.0)
 KERNEL_RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
 MOST_ROWS = 1000
 """Kernel regressions use this many rows at most: their cost grows with the cube."""
+FOLDS = 5
 
 
 class Kernel(Protocol):
@@ -31,9 +32,14 @@ class Kernel(Protocol):
 class Fit:
     """A regression: call it for new rows; `left_out` holds the prediction of each training row without that row."""
 
-    def __init__(self, kernel: Kernel, outputs: Tensor, missed: Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]):
-        """`missed` says of outputs without their level: the kernel's weights, what is missed, and 1 - leverages."""
-        self._kernel, self._level = kernel, outputs.mean(dim=0)
+    def __init__(
+        self, kernel: Kernel, outputs: Tensor, missed: Callable[[Tensor], tuple[Tensor, Tensor, Tensor]], number: int
+    ):
+        """`missed` says of outputs without their level: the kernel's weights, what is missed, and 1 - leverages.
+
+        `number` is its place among all candidates.
+        """
+        self._kernel, self._level, self.number = kernel, outputs.mean(dim=0), number
         self._weights, off, free = missed(outputs - self._level)
         self.left_out = outputs - off / free.clamp_min(1e-6)
         self.error = float((self.left_out - outputs).square().mean())
@@ -66,18 +72,49 @@ def best_fit(inputs: Tensor, outputs: Tensor) -> Fit:
     return found
 
 
-def all_fits(inputs: Tensor, outputs: Tensor) -> Iterator[Fit]:
-    """Every candidate."""
+def all_fits(inputs: Tensor, outputs: Tensor, only: int | None = None) -> Iterator[Fit]:
+    """Every candidate, or the one with this number."""
+    yield from _linear_fits(inputs, outputs, [k for k in range(len(RIDGES)) if only in (None, k)])
+    last = len(RIDGES) + len(WIDTHS) * len(KERNEL_RIDGES)
+    numbers = [k for k in range(len(RIDGES), last) if only in (None, k)]
+    yield from _gaussian_fits(inputs[:MOST_ROWS], outputs[:MOST_ROWS], numbers)
+
+
+def cross_fitted(inputs: Tensor, outputs: Tensor) -> Tensor:
+    """What the best regression says of rows that it was made from, each from the rows of the other folds.
+
+    Unlike predictions that leave out one row alone, these hide nothing of a row: where inputs say little, what a
+    prediction without one row differs by from that of all rows is that row itself, and a learner finds it there.
+    """
+    number, most = best_fit(inputs, outputs).number, len(inputs)
+    found = torch.empty_like(outputs)
+    for fold in range(min(FOLDS, most)):
+        there = torch.arange(most) % FOLDS == fold
+        (fit,) = all_fits(inputs[~there], outputs[~there], number)
+        found[there] = fit(inputs[there])
+    return found
+
+
+def _linear_fits(inputs: Tensor, outputs: Tensor, numbers: list[int]) -> Iterator[Fit]:
+    if not numbers:
+        return
     linear = _Linear(inputs)
     vectors, roots, _ = torch.linalg.svd(inputs - inputs.mean(dim=0), full_matrices=False)
-    yield from (Fit(linear, outputs, _by_axes(roots.square(), vectors, ridge)) for ridge in RIDGES)
-    inputs, outputs = inputs[:MOST_ROWS], outputs[:MOST_ROWS]
+    yield from (Fit(linear, outputs, _by_axes(roots.square(), vectors, RIDGES[k]), k) for k in numbers)
+
+
+def _gaussian_fits(inputs: Tensor, outputs: Tensor, numbers: list[int]) -> Iterator[Fit]:
+    if not numbers:
+        return
     apart = torch.cdist(inputs, inputs).square()
     typical = float(apart.median())
-    for width in WIDTHS:
-        gaussian = _Gaussian(inputs, width * typical)
-        alike = gaussian.of(apart)
-        yield from (Fit(gaussian, outputs, _by_inverse(alike, ridge)) for ridge in KERNEL_RIDGES)
+    for place, width in enumerate(WIDTHS):
+        first = len(RIDGES) + place * len(KERNEL_RIDGES)
+        some = [k for k in numbers if first <= k < first + len(KERNEL_RIDGES)]
+        if some:
+            gaussian = _Gaussian(inputs, width * typical)
+            alike = gaussian.of(apart)
+            yield from (Fit(gaussian, outputs, _by_inverse(alike, KERNEL_RIDGES[k - first]), k) for k in some)
 
 
 def _by_axes(values: Tensor, vectors: Tensor, ridge: float) -> Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]:
