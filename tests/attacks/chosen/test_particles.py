@@ -1,11 +1,17 @@
 """Particles: any model, also without gradients."""
 
+import numpy as np
 import pytest
 import torch
 
+from privee.attacks import ChosenColumns
 from privee.attacks.chosen.answers import answer_of
 from privee.attacks.chosen.belief import prior_of
 from privee.attacks.chosen.particles import PARTICLES, Particles
+from privee.attacks.metrics import feature_mse
+from privee.audit import subject_from_arrays
+from privee.audit.task import simulated
+from privee.defenses import defense
 from tests._support.asked_records import small_records
 
 
@@ -63,3 +69,20 @@ def test_columns_stay_near_the_box():
     points = belief.points(PARTICLES, torch.Generator().manual_seed(1))
     assert points.min() > -0.2
     assert points.max() < 1.2
+
+
+def test_exact_answers_of_a_model_that_does_not_add_up_go_on_telling():
+    """A first exact answer must not hold particles where they happen to be: each further one tells more."""
+    rng = np.random.default_rng(0)
+    own, private = rng.random((700, 6)), rng.random((700, 5))
+    first, last = (torch.from_numpy(rng.normal(size=shape)) for shape in ((11, 24), (24, 6)))
+
+    def model(active, passive):
+        return torch.tanh(1.5 * (torch.cat([active, passive], dim=1) - 0.5) @ first) @ last
+
+    sample = subject_from_arrays(model, own, private, outputs="logits").sample(0, 40, 500)
+    exact = defense("none")
+    view = sample.view(simulated(sample, exact, 0, 1), exact, adaptive=True, oracle=sample.oracle(exact, 0))
+    after = [feature_mse(one, sample.truth) for one in ChosenColumns(questions=5).after_each(view)]
+    assert after[5] < 0.1 * after[0]
+    assert after[5] < after[2] / 2

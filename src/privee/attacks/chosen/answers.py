@@ -24,7 +24,7 @@ class Limits(NamedTuple):
     resolution: float = 1e-9
     """Of a difference of logits."""
     share: float = 0.0
-    """Of the variance that was believed: one answer leaves no less."""
+    """Of the variance that was believed: the noise of one answer counts as no less."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ HOPELESS = 15.0
 class Particles:
     """What is possible after some answers of any model; a `Belief`."""
 
-    limits = Limits(resolution=1e-4, share=0.04)
+    limits = Limits(resolution=1e-4, share=1.0)
 
     def __init__(self, model: WhiteBox, prior: Prior, generator: torch.Generator, count: int = PARTICLES) -> None:
         self._model, self._prior = model, prior
