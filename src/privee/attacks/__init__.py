@@ -18,6 +18,7 @@ from privee.attacks.grna_generator import GrnaGenerator
 from privee.attacks.grna_paper import GrnaPaper
 from privee.attacks.learned_inversion import LearnedInversion
 from privee.attacks.logistic_regression import LogisticRegression
+from privee.attacks.network_inversion import NetworkInversion
 from privee.attacks.prior_informed import PriorInformed
 from privee.attacks.registry import attack, known_attacks, paper_attack, register
 from privee.attacks.repeated_query import RepeatedQuery
@@ -43,6 +44,7 @@ __all__ = [
     "LearnedInversion",
     "LogisticRegression",
     "Needs",
+    "NetworkInversion",
     "PriorInformed",
     "Reconstruction",
     "RepeatedQuery",
