@@ -110,7 +110,7 @@ class ZerothOrder(Attack):
                 with torch.no_grad():
                     found[question + 1] = net(wider.own, matches.read(released[0]))
         kept = _best_so_far(found[:, view.rows :], rehearsal.unknown)
-        return [rehearsal.believed(guess, found[k]).clamp(0.0, 1.0) for k in kept]
+        return [rehearsal.believed(guess, found[k])[: view.rows].clamp(0.0, 1.0) for k in kept]
 
     def _learn(self, net: _Inference, optimizer: torch.optim.Optimizer, matches: _Matches, first: Tensor) -> None:
         optimizer.zero_grad()

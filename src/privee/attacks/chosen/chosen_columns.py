@@ -10,12 +10,13 @@ import torch
 from torch import Tensor
 
 from privee.attacks.base import Attack, Needs
-from privee.attacks.chosen.answers import answer_of, asked_of, points_to_try
+from privee.attacks.chosen.answers import Answer, answer_of, asked_of, points_to_try
 from privee.attacks.chosen.belief import Belief, Prior, prior_of
 from privee.attacks.chosen.next_question import EVEN, SEEN, best_row, by_descent, by_trial, equal_logits, unevenness
 from privee.attacks.chosen.particles import Particles
 from privee.attacks.chosen.rehearsal import with_rehearsal
 from privee.attacks.chosen.straight import Additive, Logistic, is_additive
+from privee.attacks.chosen.values import Values
 from privee.attacks.registry import register
 from privee.attacks.view import AttackerView, Oracle
 from privee.attacks.watch import Watch
@@ -87,7 +88,13 @@ class ChosenColumns(Attack):
             game.learn(asked, released, step + 1)
         game.learn(asked, released, self.questions)
         first = game.estimates[0]
-        return torch.stack([rehearsal.believed(first, estimate).clamp(0.0, 1.0) for estimate in game.estimates])
+        found = torch.stack([rehearsal.believed(first, estimate).clamp(0.0, 1.0) for estimate in game.estimates])
+        if len(rehearsal.own):
+            values = Values(wider, first)
+            for k, answer in enumerate(game.answers):
+                values.learn(answer)
+                found[k + 1] = values.where_better(found[k + 1], rehearsal.unknown)
+        return found[:, : view.rows]
 
 
 class _Game:
@@ -100,6 +107,7 @@ class _Game:
         scores = torch.as_tensor(view.defense.telling_scores(view.model.n_classes), dtype=view.own.dtype)
         self._wanted = scores.log()
         self.estimates = [prior.guess]
+        self.answers: list[Answer] = []
 
     def next_question(self, step: int) -> Tensor:
         """The own columns that tell most, for each record."""
@@ -128,6 +136,7 @@ class _Game:
                 believed = belief.logits(asked[step], belief.points(points_to_try(released.shape[2]), draws))
             answer = answer_of(self._view, asked[step], released[step], believed, self._seed + step, belief.limits)
             belief.learn(answer, draws)
+            self.answers.append(answer)
             self.estimates.append(belief.expected())
 
     def _draws(self, step: int, what: str) -> torch.Generator:

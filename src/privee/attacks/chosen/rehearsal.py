@@ -43,7 +43,7 @@ class Rehearsal:
         return torch.from_numpy(np.asarray(view.defense.release(scores, draws=seeded(seed, "rehearsed"))))
 
     def believed(self, guess: Tensor, estimate: Tensor) -> Tensor:
-        """Estimates of the real records; both are of all rows, the rehearsed ones last."""
+        """Estimates as far as they are to be believed; all are of all rows, the rehearsed ones last."""
         real = len(guess) - len(self.own)
         if real == len(guess):
             return estimate
@@ -53,7 +53,7 @@ class Rehearsal:
         share = together / size.clamp_min(1e-300)
         share = (len(self.own) * share + POOLED * overall) / (len(self.own) + POOLED)
         share = torch.where(share > ALL, 1.0, share.clamp_min(0.0))
-        return guess[:real] + share * (estimate[:real] - guess[:real])
+        return guess + share * (estimate - guess)
 
 
 def with_rehearsal(view: AttackerView) -> tuple[AttackerView, Rehearsal]:
