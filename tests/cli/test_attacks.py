@@ -59,3 +59,17 @@ def test_one_attack_in_detail_with_the_settings_given():
 def test_a_name_that_is_not_known_is_refused_with_those_that_are():
     with pytest.raises(PriveeError, match="no attack is called 'nope'; there are equation-solving, chebyshev-centre"):
         said("nope")
+
+
+def test_a_long_name_of_a_guess_does_not_run_into_its_figure(capsys):
+    from types import SimpleNamespace
+
+    from privee.cli.attack import _print
+
+    guess = SimpleNamespace(attack="boosted-trees guess", feature_mse=0.0428)
+    finding = SimpleNamespace(
+        attack="learned-inversion", attacker="adaptive", defense="none", feature_mse=0.01, guess_normalised=0.2,
+        confidence_residual=0.1, seconds=1.0, records=10, queries=1, questions=0, status="ok", reason="", after=(),
+    )  # fmt: skip
+    _print("digits", finding, [guess])
+    assert "boosted-trees guess 0.0428" in capsys.readouterr().out

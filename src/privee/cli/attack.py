@@ -122,7 +122,7 @@ def _print(subject: str, finding: Any, guesses: Any) -> None:
     found = "none" if finding.feature_mse is None else short_number(finding.feature_mse)
     out.print(f"feature MSE          {found}  {finding.reason}")
     for guess in guesses:
-        out.print(f"  {guess.attack:<19}{short_number(guess.feature_mse)}")
+        out.print(f"  {guess.attack + ' ':<19}{short_number(guess.feature_mse)}")
     if finding.guess_normalised is not None:  # None where a guess is exact already, or nothing was found
         out.print(f"guess-normalised     {finding.guess_normalised:.3f}  (1: the release gave nothing away)")
     if finding.confidence_residual is not None:
