@@ -1,4 +1,7 @@
-"""Boosted trees: each private column from release, own columns and rank, whatever shape the dependence has."""
+"""Boosted trees: each private column from release, own columns and rank, whatever shape the dependence has.
+
+Examples' guesses by own columns are among the inputs, each made from other examples (`regressors.cross_fitted`).
+"""
 
 from __future__ import annotations
 
