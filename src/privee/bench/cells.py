@@ -1,7 +1,7 @@
 """What was measured, one whole file per cell, under a name that its settings make.
 
-A cell is one part of a row with one seed. Another setting, version or source file makes another name, so nothing that
-was measured otherwise is ever taken for it; nor is it deleted.
+A cell is one part of a row with one seed. Another setting or version, or other code of the defense or an attack
+(`source_marks.py`), makes another name: what was measured otherwise is not taken for it; nor is it deleted.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from privee.atomic import read_json, write_json
 from privee.attacks import attack as make_attack
 from privee.audit.results import Finding
 from privee.audit.saving import finding_of
-from privee.bench.parts import source_mark
 from privee.bench.plan import Batch, Plan
+from privee.bench.source_marks import source_mark
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError
 from privee.version import __version__

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import inspect
-import sys
 from collections.abc import Callable, Iterable
-from functools import cache
-from pathlib import Path
-from typing import Any
 
 from privee.attacks import Attack, known_attacks
 from privee.attacks import attack as make_attack
@@ -100,11 +94,3 @@ def left_out(specs: Iterable[str], tried: Iterable[str]) -> tuple[str, ...]:
     named = {spec.partition(":")[0] for spec in done}
     silent = (n for n, cls in known_attacks().items() if not (cls.audited or cls.benched) and n not in named)
     return (*(spec for spec in specs if spec not in done), *silent)
-
-
-@cache
-def source_mark(cls: type[Any]) -> str:
-    """A digest of the file that defines it: what was changed is measured again, also between two versions."""
-    file = inspect.getsourcefile(sys.modules[cls.__module__])
-    text = cls.__qualname__.encode() if file is None else Path(file).read_bytes()
-    return hashlib.sha256(text).hexdigest()[:12]

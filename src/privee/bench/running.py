@@ -20,9 +20,10 @@ from privee.audit.task import Task
 from privee.bench.cases import Case, subject_of, train_case
 from privee.bench.cells import Cell, CellFolder, cells_of, plain_finding
 from privee.bench.guesses import RememberedGuesses
-from privee.bench.parts import Part, source_mark
+from privee.bench.parts import Part
 from privee.bench.plan import Batch, Plan
 from privee.bench.rows import Row
+from privee.bench.source_marks import source_mark
 from privee.bench.waves import Planned, waves_of
 from privee.bench.worth import Asked, varies, worth_of
 from privee.defenses import defense as make_defense
