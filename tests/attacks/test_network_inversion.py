@@ -57,6 +57,18 @@ def test_models_that_bend_give_more_away_than_few_rows_show(sample, spec):
     assert network < 0.9 * min(others)
 
 
+def test_a_slow_defense_is_simulated_for_fewer_rows(sample, monkeypatch):
+    """MemGuard takes milliseconds for a vector: thousands of them would take minutes."""
+    made = type(defense("memguard"))
+    assert made.slow
+    simulated_rows = []
+    monkeypatch.setattr(made, "release", lambda self, scores, draws=None: simulated_rows.append(len(scores)) or scores)
+    view = viewed(sample, "memguard")
+    simulated_rows.clear()
+    NetworkInversion(epochs=1).run(view)
+    assert 0 < sum(simulated_rows) <= 6000 // 10 + len(sample.auxiliary) + 4 * len(sample.auxiliary) // 5
+
+
 def test_a_line_stays_a_line():
     """Of exact scores of a logistic model, as much is told as by the regression that suits it."""
     rng = np.random.default_rng(1)

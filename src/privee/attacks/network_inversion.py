@@ -35,6 +35,8 @@ REAL = 1500
 """Auxiliary rows are taken as they are so often that there are some so many of them."""
 JUDGED = 4
 """How often a release of each row that is kept out is simulated."""
+SLOWER = 10
+"""Of a defense that takes long, so many times fewer rows are made up."""
 FARTHEST = 8.0
 """Inputs count as no further out than so many standard deviations."""
 
@@ -47,7 +49,7 @@ class NetworkInversion(Attack):
     Of either, and of each column, as much is added as helps on auxiliary rows that were kept out.
 
     Args:
-        made_up: how many rows the model is called with.
+        made_up: how many rows the model is called with; a tenth where each release takes long.
         epochs: of learning.
         learning_rate: of Adam; it falls to 0.
     """
@@ -81,9 +83,10 @@ class NetworkInversion(Attack):
         there, here = (torch.from_numpy(known.guess) for known in known_inputs(view.model, view.own, rows))
         out = torch.arange(len(rows)) % KEPT_OUT == 0
         taught, judged = Guessed(rows, there).chosen(~out), Guessed(rows, there).chosen(out)
-        more = made_up(view.model, taught, self.made_up)
+        fewer = SLOWER if view.defense.slow else 1
+        more = made_up(view.model, taught, max(1, self.made_up // fewer))
         show = _Shown(view, rows)
-        examples = together([taught] * max(1, REAL // len(taught.rows)) + [more])
+        examples = together([taught] * max(1, REAL // fewer // len(taught.rows)) + [more])
         inputs, missed = show.simulated(examples, 0), examples.rows.unknown - examples.guess
         straight = min(itertools.islice(all_fits(inputs, missed), len(RIDGES)), key=lambda fit: fit.error)
         net = self._learned(inputs, missed - straight(inputs), watch)
