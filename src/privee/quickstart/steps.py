@@ -35,7 +35,7 @@ from privee.vfl.tables_report import TablesReport
 
 SEALED = ("sealed-code",)
 """With a seal, as well: the attack that has the code itself."""
-ATTACKS = ("equation-solving", "learned-inversion", "logistic-regression", "boosted-trees")
+ATTACKS = ("equation-solving", "learned-inversion", "network-inversion", "logistic-regression", "boosted-trees")
 """Those that take seconds, for a first look; `privee audit` has all of them."""
 COLUMN_LIMIT = 3000
 """Records that attacks by column learn from and are tried on: as many as minutes allow, where an audit takes 10,000."""
