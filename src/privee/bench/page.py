@@ -29,7 +29,10 @@ any release, in mean squares. 1: the release told nothing. 0: it told all. The a
 model, and asks in one of three ways: *once* (the columns that the record has), *ten times* (the same, fresh draws
 each time), *5 chosen* (five times, with own columns of its choice). Whoever may ask more may also ask less. "Mean" is
 over all private columns, "column" the column told best; a column counts as told only if that is no chance (5 % for
-all columns and attacks of the row together), else it stands at 1.
+all columns and attacks of a way of asking together). Where none is, or where those that may be chance would be told
+better, the mean stands for it, which is more than the column told best can be left with: some hundred records do not
+show which one it is. Who asks five times may also ask five times about the columns that the record has; that is not
+tried by itself, so where draws are fresh, *ten times* belongs beside *5 chosen*.
 
 **Moved** is the mean L1 distance of a release from the scores (2 at most between probabilities). *Ranking* and *top*
 are the shares of records whose ranking of classes, and whose first class, are exactly those of the scores.

@@ -55,10 +55,11 @@ class Left:
     Attributes:
         mean: over all private columns together.
         attack: by which; empty if none did better than the guess.
-        worst: in the column that is told best beyond chance (5 % for all columns and attacks); 1 if none is.
-        column, column_attack: which, and by which attack; empty if none.
+        worst: in the column that is told best beyond chance (5 % for all columns and attacks that ask in this way);
+            as much as `mean` at most, since no average is below all that it is made of.
+        column, column_attack: which, and by which attack; empty where it is the mean that says so, not one column.
         attacks: how many could be tried.
-        records: how many were attacked by the attack with the most.
+        records: how many were attacked by the attack that `mean` is of.
     """
 
     mean: float
@@ -78,15 +79,16 @@ def left_of(tried: Sequence[Tried]) -> Left | None:
     best = min(able, key=_share)
     tests = sum(one.columns for one in tried)
     sure = [(share, name, one.attack) for one in tried for name, share, chance in one.told if chance * tests < LEVEL]
-    worst, column, column_attack = min(sure, default=(1.0, "", ""))
+    mean = min(1.0, _share(best))
+    worst, column, column_attack = min([*sure, (mean, "", "")])
     return Left(
-        mean=min(1.0, _share(best)),
-        attack=best.attack if _share(best) < 1 else "",
+        mean=mean,
+        attack=best.attack if mean < 1 else "",
         worst=worst,
         column=column,
         column_attack=column_attack,
         attacks=len({one.attack for one in able}),
-        records=max(one.records for one in able),
+        records=best.records,
     )
 
 
