@@ -304,7 +304,7 @@ def test_parts_can_be_switched_on_alone(tmp_path: Path):
 
 def test_figures_out_of_reach_are_those_that_the_notes_name():
     large = out_of_reach()
-    assert len(large) == 35  # of the forty in the notes, six are printed by rho and count once
+    assert len(large) == 39  # of the 44 in the notes, six are printed by rho and count once
     assert {f.defense for f in large} == {"none", "privee-u", "privee-u+"}
     assert all(f.printed > 0.2 for f in large if f.defense == "none" and f.scene.dataset == "mnist")
 

@@ -53,6 +53,14 @@ def test_what_differs_is_read_from_the_settings():
     assert "64 records and 3 seeds on cifar10" in said
     assert "256 records and 10 seeds" in said
     assert "CIFAR: SGD with momentum, as in the released code, without its weight decay" in said
+    assert "each party a strip of every picture, a split that is not printed" in said
+    assert "16" not in said  # numbers of 16 bits are named for gradient inversion on CIFAR alone
+    assert "32-bit numbers, not 16, on CIFAR" in words("gia-50")
+    assert "16, on" not in words("accuracy-change") + words("gia-mnist-clients")
+    assert "GRNA's loss on mnist, drive and adult is a mean over the records under attack" in said
+    assert "GRNA's loss" not in words("gia-50")
+    assert "the paper names no number" in said
+    assert "the paper names no number" not in words("equation-solving")  # nor does it name the attack
     assert "Adam" not in said
     assert "strips" not in said  # MNIST is split as in the paper
     assert "test rows" not in said

@@ -159,7 +159,7 @@ def test_different_models_have_different_places() -> None:
 def test_accuracy_does_not_change_where_the_leading_class_stays(bench: Bench) -> None:
     rows = find_result("accuracy-change").rows(bench)
     exact = [row for row in rows if PRINTED_AS[row.where["defense"]] in ("privee-u", "privee-u+", "ope")]
-    assert len(exact) == 5 * 2
+    assert len(exact) == 4 * 2  # PRIVEE-U+ with draws to 3 is compared with nothing
     for row in exact:
         for value in row.measured.values():
             assert value.value == 0.0

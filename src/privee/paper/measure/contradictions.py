@@ -17,24 +17,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privee.defenses import defense
+from privee.defenses import PriveeU, defense
 from privee.defenses.rank_noise import RankNoise
 from privee.paper.measure.agreement import compared_figures, count_met
 from privee.paper.outcomes import Outcome
-from privee.paper.printed import (
-    PRIVEE_U,
-    PRIVEE_U_AS_RELEASED,
-    PRIVEE_U_PLUS_AS_RELEASED,
-    printed,
-    printed_tables,
-    privee_u,
-)
+from privee.paper.printed import PRIVEE_U, PRIVEE_U_AS_RELEASED, printed, printed_tables
+from privee.paper.released.releases import REVERSED_SCHEDULE
+
+Array = NDArray[np.float64]
 
 STRENGTHS = (25, 50, 75)
 BY_RHO, BY_CLIENTS = "grna_mnist_privee_u_by_rho_25_clients", "grna_mnist_privee_u_by_clients_rho_0.1"
 GIA_BY_CLIENTS = "gia_mse_mnist_strength_50_by_clients"
 HALF = 0.25
 """A column in [0, 1] that is answered with 0.5 errs by at most 0.25 (squared)."""
+BEHIND = ("none", "privee-u", "privee-u+")
+"""What bounds are worked out for."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -54,10 +52,10 @@ class PrintedFigure:
 
 
 def printed_figures() -> list[PrintedFigure]:
-    """All printed attack figures undefended and behind PRIVEE, with draws as they explain the tables (up to 3)."""
+    """All printed attack figures undefended and behind PRIVEE, with draws and schedule of the released code."""
     return [
-        PrintedFigure(table=table, where=where, value=value, **_bounds(spec, classes))
-        for table, where, spec, classes, value in _figures()
+        PrintedFigure(table=table, where=where, value=value, **_bounds(behind, classes))
+        for table, where, behind, classes, value in _figures()
     ]
 
 
@@ -102,41 +100,54 @@ def confident() -> dict[str, float]:
     return {spec: confident_residual(_rank_noise(spec), 10) for spec in (PRIVEE_U, PRIVEE_U_AS_RELEASED)}
 
 
-def _figures() -> Iterator[tuple[str, str, str, int, float]]:
-    """Table, where, spec, classes and printed value."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReleasedSchedule(RankNoise):
+    """PRIVEE-U+ as the released code has it: rho falls from the leading class down, which no defense of ours may."""
+
+    def rho_by_rank(self, n_classes: int) -> Array:
+        """From the leading class to the last."""
+        return np.linspace(*REVERSED_SCHEDULE, n_classes)
+
+
+def as_released(name: str, rho: float = 0.1) -> RankNoise | None:
+    """What a figure of the tables was behind: PRIVEE-U draws up to 3, PRIVEE-U+ up to 1; None without a defense."""
+    if name == "none":
+        return None
+    return ReleasedSchedule() if name.startswith("privee-u+") else PriveeU(rho=rho, draw_range=3.0)
+
+
+def _figures() -> Iterator[tuple[str, str, RankNoise | None, int, float]]:
+    """Table, where, what it is behind, classes and printed value."""
     tables = printed_tables()
     classes = {name: int(row["classes"]) for name, row in tables["baseline_accuracy"].items()}
-    specs = {"none": "none", "privee-u": PRIVEE_U_AS_RELEASED, "privee-u+": PRIVEE_U_PLUS_AS_RELEASED}
     for kind in ("grna", "gia"):
         for strength in STRENGTHS:
-            name = f"{kind}_mse_strength_{strength}"
+            name, title = f"{kind}_mse_strength_{strength}", f"{kind.upper()} {strength} %"
             for dataset, row in tables[name].items():
-                for key, spec in specs.items():
-                    yield f"{kind.upper()} {strength} %", f"{dataset}, {key}", spec, classes[dataset], row[key]["mean"]
+                for key in BEHIND:
+                    yield title, f"{dataset}, {key}", as_released(key), classes[dataset], row[key]["mean"]
     yield from _on_mnist(tables, classes["mnist"])
 
 
-def _on_mnist(tables: Mapping[str, Any], classes: int) -> Iterator[tuple[str, str, str, int, float]]:
-    named = {"privee-u(rho=0.1)": PRIVEE_U_AS_RELEASED, "privee-u+": PRIVEE_U_PLUS_AS_RELEASED}
-    for key, spec in named.items():
+def _on_mnist(tables: Mapping[str, Any], classes: int) -> Iterator[tuple[str, str, RankNoise | None, int, float]]:
+    for key in ("privee-u(rho=0.1)", "privee-u+"):
         for clients, cell in tables[GIA_BY_CLIENTS][key].items():
-            yield "GIA by clients", f"mnist, {clients} clients, {key}", spec, classes, cell["after"]
+            yield "GIA by clients", f"mnist, {clients} clients, {key}", as_released(key), classes, cell["after"]
+    both = {"none": "mse_without", "privee-u": "mse_with"}
     for clients, cell in tables[BY_CLIENTS].items():
-        yield "GRNA by clients", f"mnist, {clients} clients, none", "none", classes, cell["mse_without"]
-        yield "GRNA by clients", f"mnist, {clients} clients, privee-u", PRIVEE_U_AS_RELEASED, classes, cell["mse_with"]
+        for key, column in both.items():
+            yield "GRNA by clients", f"mnist, {clients} clients, {key}", as_released(key), classes, cell[column]
     for rho, cell in tables[BY_RHO].items():
-        spec = privee_u(float(rho), as_released=True)
-        yield "GRNA by rho", f"mnist, rho {rho}, none", "none", classes, cell["mse_without"]
-        yield "GRNA by rho", f"mnist, rho {rho}, privee-u", spec, classes, cell["mse_with"]
+        for key, column in both.items():
+            yield "GRNA by rho", f"mnist, rho {rho}, {key}", as_released(key, float(rho)), classes, cell[column]
 
 
-def _bounds(spec: str, classes: int) -> dict[str, float]:
-    if spec == "none":
+def _bounds(behind: RankNoise | None, classes: int) -> dict[str, float]:
+    if behind is None:
         return dict.fromkeys(("mean_bound", "bound"), largest_undefended(classes))
-    made = _rank_noise(spec)
     return {
-        "mean_bound": largest_residual(made, classes, mean_over_draws=True),
-        "bound": largest_residual(made, classes),
+        "mean_bound": largest_residual(behind, classes, mean_over_draws=True),
+        "bound": largest_residual(behind, classes),
     }
 
 
@@ -145,9 +156,6 @@ def _rank_noise(spec: str) -> RankNoise:
     if not isinstance(made, RankNoise):
         raise TypeError(f"{spec} has no intervals")
     return made
-
-
-Array = NDArray[np.float64]
 
 
 def largest_residual(defense: RankNoise, n_classes: int, *, mean_over_draws: bool = False) -> float:

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from privee.paper.measure.agreement import CLOSE
 from privee.paper.released.attribution import Attributed, best_single, without
 from privee.paper.released.parts import CONJECTURES, written
+from privee.paper.report.many_parties import differences
 
 COUNTED_ONCE = (
     "What is printed more than once counts once: undefended figures beside every defense of GIA by clients (their "
     "mean), beside every rho of GRNA by rho (that of rho = 0.1)."
 )
 COLUMNS = """\
-- *Any combination*: of parts that were read in the code; *with conjectures*: of ours besides.
+- *Any combination*: of parts that were read in the code; *with conjectures*: of ours besides, which were played for \
+{conjectured} figures alone.
 - *By chance*: the mean count after shuffling the printed values among figures of the same attack and defense. These \
 are of one size, so a high number there says that the size of the figures is explained and the differences between \
 datasets and strengths are not.
@@ -26,7 +28,9 @@ IN_VIEW = (
     "Choices that were made with figures in view: for more than two parties `softmax-again` is not played, and "
     "`double-softmax` is, after a look at those of five, with 6 epochs and with the 60 of the settings. GIA on "
     "CIFAR-100 is played without `hundred-outputs`, since what is printed of PRIVEE there is ten times what a residual "
-    "of 100 classes can be."
+    "of 100 classes can be. PRIVEE-U+ was first played with `draws-to-3` as well; in the code its draws go up to 1, so "
+    "those combinations are not counted, though the file still holds them: that all parts together meet more so, "
+    "was known."
 )
 LEFT_OUT = (
     "Read in the public snapshot and not re-enacted: one matrix for all records of a run in place of fresh draws; "
@@ -48,5 +52,15 @@ def how_to_read(found: Sequence[Attributed]) -> str:
         "were played; no part has a setting that was fitted to a printed number.\n\n"
         f"- *As published*, *all parts*, *one combination*: one choice for all rows; the best one for all is {best}. "
         "What the page's tables have as published was not played so once more: of how many is said.\n"
-        f"{COLUMNS}\n\n{IN_VIEW}\n\n{LEFT_OUT}"
+        f"{COLUMNS.format(conjectured=_conjectured(found))}\n\n{IN_VIEW}\n\n{LEFT_OUT}"
+        f"{_paragraph(differences(found))}"
     )
+
+
+def _conjectured(found: Sequence[Attributed]) -> int:
+    """Figures for which some conjecture was played."""
+    return sum(any(parts & CONJECTURES for parts in one.tried) for one in found)
+
+
+def _paragraph(text: str) -> str:
+    return f"\n\n{text}" if text else ""

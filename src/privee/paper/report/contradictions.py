@@ -133,11 +133,11 @@ def _bound() -> str:
     return (
         "**Figures no residual can reach.** Scores of the model and true scores are probability vectors, so without a "
         "defense the residual is at most 2 / K, and behind PRIVEE it has a largest value as well "
-        "(`privee.paper.measure.contradictions`, with draws up to 3). "
+        "(`privee.paper.measure.contradictions`; as the released code has it: draws of PRIVEE-U up to 3, of PRIVEE-U+ "
+        "up to 1 with rho from 0.1 for the leading class down to 0.05, since neither is printed). "
         f"{len(beyond)} of {of} printed figures, undefended or behind PRIVEE, are above the largest mean over draws; "
         f"{any_draws} of them are above the largest value for any draws. They are not residuals of this release, so "
-        "the tables do not all print the same quantity, or not from the settings they name. The schedule of "
-        "PRIVEE-U+ is not printed; rho from 0.1 to 0.9 is taken here, and no schedule from 0.1 on goes higher."
+        "the tables do not all print the same quantity, or not from the settings they name."
     )
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from privee.paper.base import register
 from privee.paper.measure.attack_rows import AttackEntry, AttackResult, paper_spec
 from privee.paper.measure.bench import Case
-from privee.paper.outcomes import Account, Row, Size
+from privee.paper.outcomes import Account, Outcome, Row, Size
 from privee.paper.printed import PRINTED_AS, PRIVEE_U, printed, printed_tables
+from privee.paper.report.surrogate import with_surrogate
 
 Kind = Literal["grna", "gia"]
 ATTACK: dict[Kind, str] = {"grna": "grna-paper", "gia": "gradient-inversion"}
@@ -31,6 +32,9 @@ class AttackTable(AttackResult):
 
     def entries(self, size: Size) -> list[AttackEntry]:
         return [self._entry(name) for name in (QUICK if size == "quick" else printed_tables()[self.table])]
+
+    def tables(self, outcome: Outcome, link: str, others: Mapping[str, Outcome]) -> str | None:
+        return with_surrogate(outcome, link, others)
 
     def _entry(self, dataset: str) -> AttackEntry:
         share = self.strength / 100

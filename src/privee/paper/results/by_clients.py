@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Mapping
 
 from privee.paper.base import register
 from privee.paper.measure.attack_rows import AttackEntry, Sweep, paper_spec
 from privee.paper.measure.bench import Case
-from privee.paper.outcomes import Row, Size, Value
+from privee.paper.outcomes import Outcome, Row, Size, Value
 from privee.paper.printed import (
     OURS,
     PRIVEE_U,
     PRIVEE_U_AS_RELEASED,
     PRIVEE_U_PLUS,
-    PRIVEE_U_PLUS_AS_RELEASED,
+    PRIVEE_U_PLUS_TO_3,
     printed,
     printed_tables,
 )
+from privee.paper.report.surrogate import with_surrogate
 
 CLIENTS = (5, 10, 15, 20, 25)
 QUICK_CLIENTS = (2, 4)
@@ -39,7 +41,7 @@ GIA_PRINTED_AS = {
     PRIVEE_U: "privee-u(rho=0.1)",
     PRIVEE_U_AS_RELEASED: "privee-u(rho=0.1)",
     PRIVEE_U_PLUS: "privee-u+",
-    PRIVEE_U_PLUS_AS_RELEASED: "privee-u+",
+    PRIVEE_U_PLUS_TO_3: "",
 }
 
 
@@ -73,6 +75,9 @@ class GiaByClients(Sweep):
 
     def entries(self, size: Size) -> list[AttackEntry]:
         return _entries("mnist", "gradient-inversion", size, {n: _gia(n) for n in (*CLIENTS, *QUICK_CLIENTS)})
+
+    def tables(self, outcome: Outcome, link: str, others: Mapping[str, Outcome]) -> str | None:
+        return with_surrogate(outcome, link, others)
 
 
 def _gia(clients: int) -> dict[str, Value | None]:
