@@ -29,8 +29,8 @@ IN_VIEW = (
     "`double-softmax` is, after a look at those of five, with 6 epochs and with the 60 of the settings. GIA on "
     "CIFAR-100 is played without `hundred-outputs`, since what is printed of PRIVEE there is ten times what a residual "
     "of 100 classes can be. PRIVEE-U+ was first played with `draws-to-3` as well; in the code its draws go up to 1, so "
-    "those combinations are not counted, though the file still holds them: that all parts together meet more so, "
-    "was known."
+    "those combinations are not counted, though the file still holds them; it was seen that all parts together meet "
+    "more without."
 )
 LEFT_OUT = (
     "Read in the public snapshot and not re-enacted: one matrix for all records of a run in place of fresh draws; "
