@@ -18,6 +18,7 @@ from privee.attacks.metrics import column_guesses, mean_guess, regression_guess,
 from privee.attacks.view import Oracle
 from privee.audit.results import Picture, SubjectInfo
 from privee.audit.sealed_words import sealed_parties
+from privee.audit.simulated_oracle import SimulatedOracle
 from privee.data.columns import SourceColumn, check_private, columns_of_names
 from privee.defenses import Defense
 from privee.errors import SettingError
@@ -270,21 +271,18 @@ class Sample:
         draws = seeded(seed, "release", defense.spec)
         return np.stack([defense.release(scores, draws=draws) for _ in range(queries)])
 
-    def oracle(self, defense: Defense, seed: int) -> Oracle:
+    def oracle(self, defense: Defense, seed: int) -> SimulatedOracle:
         """Answers about these records with whatever own columns are asked; a slow defense's public copy answers.
 
         The codes of sealed parties, and the noise of others, are the same in every answer.
         """
-        answers = defense.public_copy() if defense.slow else defense
-        draws = seeded(seed, "oracle", defense.spec)
 
-        def ask(own: Tensor) -> Tensor:
+        def scores(own: Tensor) -> NDArray[np.float64]:
             with torch.no_grad():
                 codes = self.model.asked_codes(own, self.truth, self.codes)
-                scores = self.model.scores(own, self.truth, codes, self.noise).numpy()
-            return torch.from_numpy(np.asarray(answers.release(scores, draws=draws)))
+                return self.model.scores(own, self.truth, codes, self.noise).numpy()
 
-        return ask
+        return SimulatedOracle(scores, defense.public_copy() if defense.slow else defense, seed, defense.spec)
 
     def view(
         self, releases: NDArray[np.float64], defense: Defense, *, adaptive: bool, oracle: Oracle | None = None

@@ -115,7 +115,7 @@ def attacked(task: Task, releases: NDArray[np.float64], watch: Watch) -> tuple[F
     if reason is not None:
         return dataclasses.replace(task.named(), status="skipped", reason=reason), None
     start = time.perf_counter()
-    found = attack.run(view, seed=task.seed, watch=watch)
+    found = attack.run(view, seed=task.seed, watch=watch if oracle is None else oracle.watched(watch))
     return measured(task, found, time.perf_counter() - start), found.unknown
 
 
