@@ -8,6 +8,7 @@ import torch
 
 import privee
 from privee.attacks import AttackerView, Auxiliary, EmbeddingInversion, WhiteBox, attack, white_box_of
+from privee.attacks.embedding_inversion import _kept_out
 from privee.attacks.metrics import column_mse, feature_mse, mean_guess, regression_guess
 from privee.audit import subject_from_arrays, subject_from_run
 from privee.audit.task import simulated
@@ -147,6 +148,30 @@ def test_without_auxiliary_rows_the_network_is_descended(parts):
     found = EmbeddingInversion().run(view).unknown
     assert feature_mse(found, parts.truth) < 0.1 * feature_mse(mean_guess(view), parts.truth)
     assert EmbeddingInversion(form="learned").why_not(view) == "needs auxiliary rows"
+
+
+@pytest.mark.parametrize("count", [2, 7, 19, 20, 119])
+def test_a_few_auxiliary_rows_are_no_obstacle(parts, count):
+    """Some are kept out to choose a form and most are learned from; of few none can be spared, and it descends."""
+    view = parts.view()
+    few = dataclasses.replace(view, auxiliary=view.auxiliary.part(slice(count)))
+    found = EmbeddingInversion(**QUICK).run(few).unknown
+    assert feature_mse(found, parts.truth) < 0.3 * feature_mse(mean_guess(few), parts.truth)
+    descended = EmbeddingInversion(form="descent", **QUICK).run(few).unknown
+    assert torch.equal(found, descended) == (count < 20)
+
+
+def test_one_auxiliary_row_is_too_few(parts):
+    view = parts.view()
+    one = dataclasses.replace(view, auxiliary=view.auxiliary.part(slice(1)))
+    for form in ("best", "learned", "descent"):
+        assert EmbeddingInversion(form=form).why_not(one) == "needs 2 auxiliary rows or more, or none"
+
+
+def test_rows_that_are_kept_out_are_spread_evenly():
+    counts = {rows: int(_kept_out(rows).sum()) for rows in (2, 19, 20, 100, 119, 120, 500)}
+    assert counts == {2: 0, 19: 0, 20: 5, 100: 25, 119: 29, 120: 30, 500: 60}
+    assert _kept_out(500).nonzero().diff(dim=0).unique().tolist() == [8, 9]
 
 
 def test_embeddings_of_other_records_are_worth_nothing(parts):

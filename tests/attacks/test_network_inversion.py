@@ -11,6 +11,7 @@ from privee.attacks import LearnedInversion, NetworkInversion
 from privee.attacks import attack as make_attack
 from privee.attacks.made_up_rows import Guessed, made_up, scores_of
 from privee.attacks.metrics import feature_mse, regression_guess
+from privee.attacks.network_inversion import _beyond_chance, _share
 from privee.attacks.watch import Watch
 from privee.audit import subject_from_arrays
 from privee.audit.task import simulated
@@ -89,6 +90,37 @@ def test_a_release_that_says_nothing_costs_nothing():
         ]
     assert max(left) < 1.04
     assert np.mean(left) < 1.015
+
+
+def test_of_few_rows_no_more_is_made_than_they_show():
+    """A mean over twelve times 10 to 20 rows, whose few kept out say by chance how far to believe each column."""
+    subject, left = bending_subject(), []
+    for seed in range(4):
+        left += [
+            share_left(viewed(some, "ranking-only"), some.truth, NetworkInversion(made_up=1500))
+            for some in (subject.sample(seed, 100, rows) for rows in (10, 15, 20))
+        ]
+    assert max(left) < 1.2
+    assert np.mean(left) < 1.045
+
+
+def test_few_rows_are_enough_where_much_is_told():
+    some = bending_subject().sample(0, 100, 40)
+    assert share_left(viewed(some), some.truth, NetworkInversion()) < 0.8
+
+
+def test_what_is_believed_of_a_column_by_few_rows_is_much_like_all():
+    moved, wanted = torch.ones(5, 2), torch.tensor([[0.9, -0.1]]).expand(5, 2)
+    few, many = _share(moved, wanted, 5), _share(moved, wanted, 1000)
+    torch.testing.assert_close(few, torch.tensor([0.5, 0.3]))
+    torch.testing.assert_close(many, torch.tensor([0.9, 0.0]), atol=0.01, rtol=0)
+
+
+def test_a_gain_counts_beyond_chance():
+    assert _beyond_chance(torch.tensor([1.0, 1.1]))
+    assert not _beyond_chance(torch.tensor([1.0, 0.3]))  # 0.65, and a standard error of 0.35
+    assert _beyond_chance(torch.tensor([1.0, 0.3]).repeat(10))
+    assert not _beyond_chance(torch.tensor([-1.0, -1.1]))
 
 
 def test_knowing_the_defense_is_what_helps(sample):

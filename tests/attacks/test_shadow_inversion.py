@@ -1,5 +1,7 @@
 """Models that can be called but not differentiated are attacked as well as can be, not by learned inversion alone."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -83,6 +85,25 @@ def test_knowing_the_defense_is_what_helps(sample):
 @pytest.mark.parametrize("spec", ["ranking-only", "label-only", "gaussian:epsilon=0.5"])
 def test_where_a_release_says_little_it_is_not_worse_than_its_guess(sample, spec):
     assert share_left(sample, ShadowInversion(**QUICK), spec) < 1.05
+
+
+def test_one_row_shows_nothing_and_a_few_show_no_trust(forest):
+    """Two rows are enough to make others up from; those that a shadow is fitted to alone must be forty."""
+    subject = subject_from_arrays(forest, forest.own, forest.private)
+    few = {rows: viewed(subject.sample(0, 80, rows)) for rows in (2, 39, 40)}
+    one = dataclasses.replace(few[2], auxiliary=few[2].auxiliary.part(slice(1)))
+    assert ShadowInversion().why_not(one) == "needs 2 auxiliary rows or more"
+    assert ShadowInversion().why_not(few[2]) is None
+    assert torch.isfinite(ShadowInversion(**QUICK).run(few[2]).unknown).all()
+    alone = ShadowInversion(calls=0)
+    assert alone.why_not(few[39]) == "needs 40 auxiliary rows or more where calls=0"
+    assert alone.why_not(few[40]) is None
+
+
+def test_of_few_rows_alone_no_more_is_made_than_they_show(forest):
+    subject = subject_from_arrays(forest, forest.own, forest.private)
+    left = [share_left(subject.sample(seed, 80, 40), ShadowInversion(calls=0, iterations=100)) for seed in range(6)]
+    assert np.mean(left) < 1.02
 
 
 def test_the_model_is_asked_no_more_than_is_allowed(forest, sample):

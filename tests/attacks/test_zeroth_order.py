@@ -1,5 +1,6 @@
 """A party without gradients asks, takes differences, and learns; a limit on questions is what holds it."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -7,6 +8,8 @@ import privee
 from privee.attacks import AttackerView, Auxiliary, Watch, WhiteBox, ZerothOrder, attack
 from privee.attacks.metrics import feature_mse, mean_guess, regression_guess
 from privee.attacks.zeroth_order import _Matches
+from privee.audit import subject_from_arrays
+from privee.audit.task import simulated
 from privee.randomness import seeded
 
 OWN, UNKNOWN, CLASSES = 4, 3, 6
@@ -97,6 +100,26 @@ def test_where_answers_say_little_it_is_not_worse_than_its_guess(passive, spec):
     assert errors(passive, ZerothOrder(questions=2), view)[-1] < 1.08 * feature_mse(
         regression_guess(view), passive.truth
     )
+
+
+@pytest.mark.parametrize("rows", [40, 100])
+def test_few_auxiliary_rows_are_enough_to_know_how_far_to_go(rows):
+    """Of fifty classes and one unknown column: behind noise answers lead astray, and exact ones are not thrown away."""
+    rng = np.random.default_rng(0)
+    own, unknown = rng.random((600, 6)), np.clip(rng.normal(0.5, 0.17, (600, 1)), 0, 1)
+    weights = torch.from_numpy(3 * rng.normal(size=(7, 50)))
+    subject = subject_from_arrays(lambda a, p: torch.cat([a, p], dim=1) @ weights, own, unknown, outputs="logits")
+    sample, chosen = subject.sample(0, 50, rows), ZerothOrder(questions=2, steps=80)
+    left = {}
+    for spec in ("gaussian:epsilon=0.5", "none"):
+        made = privee.defense(spec)
+        oracle = sample.oracle(made, 0)
+        view = sample.view(simulated(sample, made, 0, 1), made, adaptive=True, oracle=oracle)
+        found, guess = chosen.run(view), feature_mse(regression_guess(view), sample.truth)
+        assert feature_mse(found.before[0], sample.truth) == pytest.approx(guess)  # made from all rows
+        left[spec] = feature_mse(found.unknown, sample.truth) / guess
+    assert left["gaussian:epsilon=0.5"] < 1.1
+    assert left["none"] < 0.1
 
 
 def test_without_auxiliary_rows_it_starts_in_the_middle(passive):

@@ -25,8 +25,10 @@ from privee.attacks.white_box import WhiteBox
 from privee.errors import PriveeError, SettingError
 
 FORMS = ("best", "learned", "descent")
-REHEARSED = 60
-"""Auxiliary rows that are kept out, to see which form does better."""
+REHEARSED, ONE_IN = 60, 4
+"""Auxiliary rows that are kept out, to see which form does better: so many, or one in four of few."""
+FEWEST, TO_CHOOSE = 2, 20
+"""Rows without which nothing is learned, and rows of which some can be spared: with fewer it descends."""
 MATCH = 0.01
 """How well embeddings are to be matched, in units of their spread."""
 FINE = 0.1
@@ -40,7 +42,7 @@ class EmbeddingInversion(Attack):
 
     Args:
         form: "learned" needs no gradients and "descent" no auxiliary rows; "best" takes for each column what does
-            better on rows that are kept out.
+            better on rows that are kept out; where fewer than 20 are known it descends.
         own_columns: False for a coordinator that no party helps.
         iterations: of Adam, in the descent.
         learning_rate: of Adam, likewise.
@@ -69,8 +71,10 @@ class EmbeddingInversion(Attack):
 
     def why_not(self, view: AttackerView) -> str | None:
         """Also where the form that is wanted lacks something."""
-        general = super().why_not(view)
-        if general is not None or view.auxiliary is not None:
+        general, rows = super().why_not(view), view.auxiliary
+        if general is None and rows is not None and len(rows) < FEWEST:
+            return f"needs {FEWEST} auxiliary rows or more, or none"
+        if general is not None or rows is not None:
             return general or (NO_GRADIENT if self.form == "descent" and not _differentiable(view.model) else None)
         if self.form == "learned":
             return "needs auxiliary rows"
@@ -83,8 +87,7 @@ class EmbeddingInversion(Attack):
         if rows is None:
             half = torch.full((view.rows, view.model.unknown_columns), 0.5, dtype=view.own.dtype)
             return self._descended(view.model, view.own, view.embeddings, half, None, watch)
-        held = torch.zeros(len(rows), dtype=torch.bool)
-        held[:: max(1, len(rows) // REHEARSED)] = self.form == "best"
+        held = _kept_out(len(rows)) if self.form == "best" else torch.zeros(len(rows), dtype=torch.bool)
         known, kept_out = rows.chosen(~held), rows.chosen(held)
         own, sent = torch.cat([view.own, kept_out.own]), torch.cat([view.embeddings, _sent(view.model, kept_out)])
         codes = None if view.codes is None else torch.cat([view.codes, _codes(kept_out)])
@@ -92,7 +95,7 @@ class EmbeddingInversion(Attack):
         if self.form == "learned" or not _differentiable(view.model):
             return start[: view.rows]
         found = self._descended(view.model, own, sent, start, known, watch)
-        if self.form == "descent":
+        if not held.any():
             return found
         before, after = ((each[view.rows :] - kept_out.unknown).square().mean(dim=0) for each in (start, found))
         return torch.where(after < before, found, start)[: view.rows]
@@ -145,6 +148,14 @@ class EmbeddingInversion(Attack):
                 clip=True,
             )
         return start
+
+
+def _kept_out(rows: int) -> Tensor:
+    """Which of so many rows are kept out, evenly spread; none of very few."""
+    count = min(REHEARSED, rows // ONE_IN) if rows >= TO_CHOOSE else 0
+    held = torch.zeros(rows, dtype=torch.bool)
+    held[torch.arange(count) * rows // max(count, 1)] = True
+    return held
 
 
 NO_GRADIENT = "no gradient reaches the columns"

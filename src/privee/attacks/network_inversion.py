@@ -33,6 +33,8 @@ KEPT_OUT = 5
 """Every fifth row shows how far to believe the network."""
 REAL = 1500
 """Auxiliary rows are taken as they are so often that there are some so many of them."""
+POOLED = 20
+"""What is believed of a column by few rows is drawn towards what is of all, as by so many rows more."""
 JUDGED = 4
 """How often a release of each row that is kept out is simulated."""
 SLOWER = 10
@@ -46,7 +48,8 @@ FARTHEST = 8.0
 class NetworkInversion(Attack):
     """Starts from the guess by own columns; a regression moves it, and the network says what that still misses.
 
-    Of either, and of each column, as much is added as helps on auxiliary rows that were kept out.
+    Of either, and of each column, as much is added as helps on auxiliary rows that were kept out; and nothing where
+    the gain there may be chance.
 
     Args:
         made_up: how many rows the model is called with; a tenth where each release takes long.
@@ -91,12 +94,14 @@ class NetworkInversion(Attack):
         straight = min(itertools.islice(all_fits(inputs, missed), len(RIDGES)), key=lambda fit: fit.error)
         net = self._learned(inputs, missed - straight(inputs), watch)
         tried, seen = torch.cat([show.simulated(judged, 1 + k) for k in range(JUDGED)]), show.seen(here)
-        wanted = (judged.rows.unknown - judged.guess).repeat(JUDGED, 1)
+        left = wanted = (judged.rows.unknown - judged.guess).repeat(JUDGED, 1)
+        found = here
         for says in (straight, net):
             told = says(tried)
-            share = _share(told, wanted)
-            wanted, here = wanted - share * told, here + share * says(seen)
-        return here.clamp(0.0, 1.0)
+            share = _share(told, left, len(judged.rows))
+            left, found = left - share * told, found + share * says(seen)
+        gained = (wanted.square() - left.square()).view(JUDGED, len(judged.rows), -1).mean(dim=0).sum(dim=1)
+        return (found if _beyond_chance(gained) else here).clamp(0.0, 1.0)
 
     def _learned(self, inputs: Tensor, outputs: Tensor, watch: Watch) -> Callable[[Tensor], Tensor]:
         net = nn.Sequential(
@@ -152,6 +157,14 @@ class _Shown:
         return shown.clamp(-FARTHEST, FARTHEST)
 
 
-def _share(moved: Tensor, wanted: Tensor) -> Tensor:
-    """How much of its moves to believe, of each column."""
-    return ((moved * wanted).mean(dim=0) / moved.square().mean(dim=0).clamp_min(1e-12)).clamp(0.0, 1.0)
+def _share(moved: Tensor, wanted: Tensor, rows: int) -> Tensor:
+    """How much of its moves to believe, of each column; the fewer rows show it, the more alike of all columns."""
+    together, size = (moved * wanted).mean(dim=0), moved.square().mean(dim=0).clamp_min(1e-12)
+    overall = together.sum() / size.sum()
+    return ((rows * together / size + POOLED * overall) / (rows + POOLED)).clamp(0.0, 1.0)
+
+
+def _beyond_chance(gained: Tensor) -> bool:
+    """Is the gain on rows kept out more than a standard error, and than two where there are but two of them?"""
+    error = gained.std() / len(gained) ** 0.5
+    return bool(gained.mean() > (1 + 2 / len(gained)) * error)

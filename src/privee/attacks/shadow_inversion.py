@@ -32,6 +32,9 @@ FORMS = ("best", "shadow", "candidates")
 BATCH, RATE, HIDDEN = 128, 3e-3, 128
 KEPT_OUT = 5
 """Every fifth row, where a shadow is fitted to auxiliary rows alone."""
+FEWEST, FEWEST_ALONE = 2, 40
+"""Auxiliary rows without which there is no other to be made up from; and without which, where a shadow is fitted to
+them alone, those kept out are too few to say how far to trust it."""
 
 
 @register
@@ -43,7 +46,8 @@ class ShadowInversion(Attack):
         form: "shadow" descends through the network; "candidates" weighs the rows that the model was asked about;
             "best" takes what does better on auxiliary rows that are treated like records.
         calls: how many made-up rows the model is asked about: own columns of records and of some auxiliary rows, each
-            with what may be expected of the others. 0 fits the shadow to auxiliary rows alone, as Jiang et al. do.
+            with what may be expected of the others. 0 fits the shadow to auxiliary rows alone, as Jiang et al. do; of
+            these there must be 40.
         epochs: of fitting the shadow.
         iterations: of the descent through it.
         learning_rate: of the descent.
@@ -79,10 +83,13 @@ class ShadowInversion(Attack):
             raise SettingError("form=candidates needs calls of 1 or more")
 
     def why_not(self, view: AttackerView) -> str | None:
-        """Also where there is a better way."""
+        """Also where rows are too few, and where there is a better way."""
         general = super().why_not(view)
         if general is not None:
             return general
+        fewest = FEWEST if self.calls else FEWEST_ALONE
+        if view.auxiliary is not None and len(view.auxiliary) < fewest:
+            return f"needs {fewest} auxiliary rows or more" + ("" if self.calls else " where calls=0")
         if not all(view.model.held):
             return "no gradient passes a sealed code, and no shadow of it tells more than the code"
         return "the model has gradients itself" if not self.anyway and view.model.differentiable else None

@@ -18,7 +18,7 @@ from privee.attacks.base import Attack, Needs
 from privee.attacks.candidates import read_noise
 from privee.attacks.chosen.answers import asked_of
 from privee.attacks.chosen.belief import prior_of
-from privee.attacks.chosen.rehearsal import Rehearsal, with_rehearsal
+from privee.attacks.chosen.rehearsal import ROWS, Rehearsal
 from privee.attacks.log_scores import SMALLEST, by_rank, centred, centred_log
 from privee.attacks.registry import register
 from privee.attacks.regressors import best_fit
@@ -34,12 +34,17 @@ LEAST_NOISE = 0.05
 STEEPEST = 100.0
 """Records whose match changes faster count no more than this, so that none drowns the others."""
 INSIDE, LEAST_VARIANCE = 0.01, 1e-4
+FEWEST, ONE_IN = 20, 4
+"""From so many auxiliary rows on it is rehearsed, on one in four of them; with fewer nothing says how far to go."""
 
 
 @register
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ZerothOrder(Attack):
-    """Needs no gradients and no auxiliary rows; with such rows it starts from their guess and knows how far to go.
+    """Needs no gradients and no auxiliary rows; with such rows it starts from their guess.
+
+    From 20 rows on it is rehearsed on some of them and is not worse than that guess but for chance, which of 20 rows is
+    still large. With fewer nothing says how far to go: where answers say little it can be several times worse.
 
     Args:
         questions: how many times each record is asked about: first honestly, then with own columns of other rows.
@@ -87,9 +92,10 @@ class ZerothOrder(Attack):
             return self._played(view, view.oracle, watch)
 
     def _played(self, view: AttackerView, oracle: Oracle, watch: Watch) -> Sequence[Tensor]:
-        wider, rehearsal = with_rehearsal(view)
+        wider, rehearsal = _with_rehearsal(view)
         seed = torch.initial_seed() % 2**31
-        guess = prior_of(wider).guess
+        # Of the records from all rows; of rehearsed ones from the others, as if they were not known.
+        guess = torch.cat([prior_of(view).guess, prior_of(wider).guess[view.rows :]])
         asked = torch.zeros(self.questions, *wider.own.shape, dtype=wider.own.dtype)
         released = torch.zeros(self.questions, *wider.releases.shape[1:], dtype=wider.own.dtype)
         found = guess.repeat(self.questions + 1, 1, 1)
@@ -118,6 +124,24 @@ class ZerothOrder(Attack):
         slope = matches.slope(made.detach(), self.directions, self.distance)
         (made * slope / (1 + slope.norm(dim=1, keepdim=True) / STEEPEST)).sum().backward()
         optimizer.step()
+
+
+def _with_rehearsal(view: AttackerView) -> tuple[AttackerView, Rehearsal]:
+    """The view with rows to rehearse on beside the real records; without, where few auxiliary rows are known."""
+    rows = view.auxiliary
+    if rows is None or len(rows) < FEWEST:
+        return view, Rehearsal(view.own[:0], view.own.new_zeros(0, view.model.unknown_columns))
+    count = min(ROWS, len(rows) // ONE_IN)
+    some = rows.part(slice(count))
+    nothing = view.releases.new_zeros(len(view.releases), count, view.model.n_classes)
+    wider = dataclasses.replace(
+        view,
+        own=torch.cat([view.own, some.own]),
+        releases=torch.cat([view.releases, nothing], dim=1),
+        auxiliary=rows.part(slice(count, None)),
+        codes=None,
+    )
+    return wider, Rehearsal(some.own, some.unknown, some.codes, some.noise)
 
 
 class _Inference(nn.Module):

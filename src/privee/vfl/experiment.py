@@ -165,7 +165,8 @@ def _trained(
     run.log({"epoch": progress.epoch, "final": True, "train": _plain(reports[0]), "test": _plain(reports[1])})
     run.finish(joint.learners)
     told = {party.name: told_by(party.seal) for party in joint.sealed}
-    defended = {name: one.told() for name, one in embedding_defenses_of(run.config).items()}
+    defenses = embedding_defenses_of(run.config)
+    defended = {name: one.told(data.columns[name][data.train]) for name, one in defenses.items()}
     return TrainingOutcome(
         str(run.path), progress.epoch, *reports, worth=worth, seals=told, embedding_defenses=defended
     )

@@ -76,6 +76,19 @@ def test_records_that_agree_have_a_gradient_too():
     assert torch.isfinite(y.grad).all()
 
 
+def test_of_two_kinds_of_records_nothing_can_be_lowered():
+    """Any embedding that tells them apart has distance correlation 1, and no slope; of three kinds it has one."""
+    for kinds, flat in ((2, True), (3, False)):
+        column = torch.arange(12.0).double().remainder(kinds)[:, None]
+        bent = doubles(kinds, 5)[column[:, 0].long()].requires_grad_()
+        found = distance_correlation(column, bent)
+        (slope,) = torch.autograd.grad(found, bent)
+        # Moves of all records of a kind alike: a network gives equal columns equal embeddings.
+        alike = torch.stack([slope[column[:, 0] == kind].sum(dim=0) for kind in range(kinds)])
+        assert (alike.abs().max().item() < 1e-12) == flat
+        assert (abs(found.item() - 1) < 1e-12) == flat
+
+
 def test_divergence_is_the_known_one():
     mean, deviation = doubles(6, 4), doubles(6, 4, seed=2).exp()
     known = kl_divergence(Normal(mean, deviation), Normal(torch.zeros(4).double(), torch.ones(4).double())).sum(dim=1)

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 import torch
 
@@ -51,6 +52,23 @@ def test_settings_of_which_nothing_came_are_said_at_once(spec, words):
     found = embedding_defense(spec).told()["caution"]
     assert words in found
     assert bool(found) == bool(words)
+
+
+@pytest.mark.parametrize(
+    ("rows", "two"),
+    [
+        ([[0], [1], [1]], True),
+        ([[0, 1], [1, 0], [0, 1]], True),  # a category of two values
+        ([[1], [1]], True),
+        ([[0], [0.5], [1]], False),
+        ([[0, 0], [0, 1], [1, 0]], False),
+    ],
+)
+def test_dcor_says_where_it_can_do_nothing(rows, two):
+    columns = np.array(rows, dtype=np.float32)
+    assert ("no more than two different rows" in embedding_defense("dcor:weight=1").told(columns)["caution"]) == two
+    assert embedding_defense("mid").told(columns)["caution"] == ""
+    assert "try weight=1" in embedding_defense("dcor").told(np.arange(3.0)[:, None])["caution"]
 
 
 @pytest.mark.parametrize(

@@ -150,6 +150,22 @@ def test_dcor_keeps_back_what_the_task_does_not_need():
     assert left[1] > 0.7
 
 
+def test_a_party_with_one_yes_no_column_is_told_that_dcor_does_nothing(tmp_path):
+    data = local_data()
+    shop = list(data.columns)[-1]
+    whole = data.columns[shop]
+    for name, columns in (("yes-no", (whole[:, :1] > 0.1).astype(np.float32)), ("all", whole)):
+        given = dataclasses.replace(data, columns={**data.columns, shop: columns}, described=())
+        outcome = train_run(
+            tmp_path / name,
+            given,
+            "mlp",
+            TrainingSettings(epochs=1),
+            embedding_defenses={shop: embedding_defense("dcor:weight=1")},
+        )
+        assert bool(outcome.embedding_defenses[shop]["caution"]) == (name == "yes-no")
+
+
 def test_the_partys_own_adversary_is_kept_from_rebuilding(tmp_path):
     """On digits its error, in units of the columns' variance, was 0.34 without weight and 0.76 with."""
     data, errors = local_data(), []

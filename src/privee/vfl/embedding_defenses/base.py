@@ -12,6 +12,7 @@ from privee.errors import SettingError
 from privee.registry import LAST, write_spec
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from torch import nn
 
     from privee.vfl.embedding_defenses.bottoms import DefendedBottom
@@ -67,6 +68,10 @@ class EmbeddingDefense(ABC):
         """What whoever chose these settings should hear at once, such as that nothing measurable came of them."""
         return ""
 
+    def caution_about(self, columns: NDArray[Any]) -> str:
+        """The same, knowing what the party has of the training records, (n, ...)."""
+        return self.caution
+
     @property
     def seal(self) -> Seal | None:
         """The seal that this is another name of; None for all but HashVFL."""
@@ -82,14 +87,14 @@ class EmbeddingDefense(ABC):
         """The settings as one string, as the command line takes them: `mid:weight=0.5`."""
         return write_spec(self.name, self)
 
-    def told(self) -> dict[str, Any]:
-        """What it is and what it proves, ready for JSON."""
+    def told(self, columns: NDArray[Any] | None = None) -> dict[str, Any]:
+        """What it is and what it proves, ready for JSON; with the party's columns it also warns of what these mean."""
         guarantee = self.guarantee()
         return {
             "embedding_defense": self.spec,
             "summary": self.summary,
             "proven": guarantee.proven,
-            "caution": self.caution,
+            "caution": self.caution if columns is None else self.caution_about(columns),
             "not_covered": list(guarantee.not_covered),
         }
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from privee.vfl.embedding_defenses.base import EmbeddingDefense, Place, check_weight
@@ -48,6 +49,12 @@ class DistanceCorrelation(EmbeddingDefense):
             f"a weight of {self.weight:g} is so small that nothing may come of it (nothing did up to 0.1): try weight=1"
         )
 
+    def caution_about(self, columns: NDArray[Any]) -> str:
+        """Whatever tells two kinds of records apart has a distance correlation of 1 with them: nothing can lower it."""
+        if _kinds(columns) > 2:
+            return self.caution
+        return "its records have no more than two different rows, such as one yes/no column, where dcor can do nothing"
+
     def around(self, bottom: nn.Module, place: Place) -> DefendedBottom:
         """Nothing but a penalty."""
         return Decorrelated(self, bottom)
@@ -72,6 +79,13 @@ def distance_correlation(one: Tensor, other: Tensor) -> Tensor:
     a, b = _centred(one), _centred(other)
     together, alone = (a * b).mean(), (a.square().mean() * b.square().mean()).sqrt()
     return (together / alone.clamp_min(SMALLEST)).clamp_min(SMALLEST).sqrt()
+
+
+def _kinds(columns: NDArray[Any]) -> int:
+    """How many different rows there are; 3 stands for more than two."""
+    rows = columns.reshape(len(columns), -1)
+    others = rows[(rows != rows[:1]).any(axis=1)]
+    return 1 + (len(others) > 0) + bool((others != others[:1]).any())
 
 
 def _centred(rows: Tensor) -> Tensor:
