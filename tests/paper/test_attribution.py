@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from privee.errors import SettingError
-from privee.paper import Bench, Row, Value, find_result, load_outcome, measure_result
+from privee.paper import Row, Value, find_result, load_outcome
 from privee.paper.measure.attack_rows import AttackResult
 from privee.paper.released.attribution import attribute, met_by_chance, single, tried_with, without
 from privee.paper.released.kept_rows import attributed, where_of
@@ -99,10 +98,3 @@ def test_every_stored_figure_is_read_anew():
         ]
         now = result.beside(wrong)
         assert [row.printed for row in now] == [row.printed for row in outcome.rows]
-
-
-def test_parts_that_touch_nothing_are_refused(tmp_path: Path):
-    with pytest.raises(SettingError, match="double-softmax, six-epochs: no effect on what is played at quick size"):
-        measure_result(
-            find_result("as-released"), Bench("quick", tmp_path, parts="six-epochs,double-softmax,scrambled")
-        )

@@ -64,7 +64,11 @@ def run(
     data_dir: DataDir = None,
     parts: Annotated[
         str | None,
-        typer.Option("--as-released", help="For as-released: these parts on, such as scrambled,rank-surrogate."),
+        typer.Option(
+            "--as-released",
+            help="For as-released: these parts on and no others, such as scrambled,rank-surrogate; `profile` for all "
+            "that were read in the code.",
+        ),
     ] = None,
     only: Annotated[
         str | None,
@@ -82,14 +86,15 @@ def run(
     result = find_result(name)
     check_parts(result, parts)
     some = datasets_of(result, "full" if full else "quick", only)
+    target = folder if parts is None else folder / "parts" / parts.replace(",", "+")
     try:
         with progress_bar(result.title) as bar:
             size: Size = "full" if full else "quick"
             bench = Bench(size, folder / "runs", jobs, engine, data_dir, progress=bar, parts=parts, only=some)
-            outcome = kept_beside(result, measure_result(result, bench), folder, some)
+            outcome = kept_beside(result, measure_result(result, bench), target, some)
     except KeyboardInterrupt:
         raise InterruptedByUserError("interrupted; the same command goes on where it stopped") from None
-    files = save_outcome(outcome, folder if parts is None else folder / "parts" / parts.replace(",", "+"))
+    files = save_outcome(outcome, target)
     if as_json:
         print_json(outcome.as_dict() | {"files": {k: str(v) for k, v in files.items()}})
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -17,10 +18,13 @@ if TYPE_CHECKING:
 
 SPEC = 20
 """Where a spec goes on in the next line; what is narrower is never broken."""
+NAMED = 8
+"""So many figures that do not fit are named."""
 
 
 def print_table(outcome: Outcome, *, wide: bool) -> None:
     """The rows; unless wide, what is the same in all of them stands above, and what does not fit is named below."""
+    outcome = _parts_in_a_column(outcome)
     names = list(dict.fromkeys(name for row in outcome.rows for name in row.measured))
     if wide:
         print_wide(_wide(outcome, names))
@@ -33,7 +37,22 @@ def print_table(outcome: Outcome, *, wide: bool) -> None:
     left = [_words(name) for name in names if name not in shown]
     also = [*left, *(["intervals"] if _banded(outcome.rows) else []), *(["notes"] if _noted(outcome.rows) else [])]
     if also:
-        out.print(f"Not shown: {', '.join(also)}; --wide shows all of it.", markup=False)
+        more = f" and {len(also) - NAMED} others" if len(also) > NAMED + 1 else ""
+        shown_names = also[:NAMED] if more else also
+        out.print(f"Not shown: {', '.join(shown_names)}{more}; --wide shows all of it.", markup=False)
+
+
+def _parts_in_a_column(outcome: Outcome) -> Outcome:
+    """With one combination of parts in each row its name stands in the row, not above a column of its own."""
+    rows = outcome.rows
+    if outcome.name != "as-released" or any(len(row.measured) != 1 for row in rows):
+        return outcome
+
+    def turned(row: Row) -> Row:
+        ((parts, value),) = row.measured.items()
+        return dataclasses.replace(row, where={**row.where, "parts on": parts}, measured={"loss": value})
+
+    return dataclasses.replace(outcome, rows=tuple(map(turned, rows)))
 
 
 def _same(rows: Sequence[Row]) -> dict[str, str]:

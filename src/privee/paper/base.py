@@ -74,6 +74,10 @@ class Result(ABC):
         """What was chosen for this size; under `differs`, `cases` or `entries` what differs from the paper."""
         return {}
 
+    def standing(self, row: Row, size: Size) -> int:
+        """Where a row stands among others that were measured at another time."""
+        return self.datasets(size).index(row.where["dataset"])
+
     def datasets(self, size: Size) -> tuple[str, ...]:
         """Those that can be measured one by one; none for a result that is measured as a whole."""
         return ()

@@ -30,23 +30,41 @@ def joined(result: Result, now: Outcome, held: Outcome | None, only: Sequence[st
         held: the whole table, or parts of it, from before; None if there is none.
         only: the datasets of `now`.
     """
-    order = result.datasets(now.size)
     kept = () if held is None or held.size != now.size else held.rows
     rows = [*now.rows, *(row for row in kept if row.where["dataset"] not in only)]
-    rows.sort(key=lambda row: order.index(row.where["dataset"]))
+    rows.sort(key=lambda row: result.standing(row, now.size))
+    before = held if kept else None
+    settings = now.about["settings"]
+    made = _by_entry(result, now, before, only) if "entries" in settings else _by_dataset(now, before, only)
+    return dataclasses.replace(
+        now, rows=tuple(rows), account=result.account(rows), about={**now.about, "settings": {**settings, **made}}
+    )
+
+
+def _by_entry(result: Result, now: Outcome, held: Outcome | None, only: Sequence[str]) -> dict[str, Any]:
+    """Entries of settings, those of other datasets as they were."""
+    order = result.datasets(now.size)
     entries = [entry for entry in now.about["settings"]["entries"] if _dataset(entry) in only]
-    if kept and held is not None:
+    if held is not None:
         entries += [entry for entry in entries_of(held.about) if _dataset(entry) not in only]
     entries.sort(key=lambda entry: order.index(_dataset(entry)))
-    settings = {**now.about["settings"], "entries": entries}
-    return dataclasses.replace(
-        now, rows=tuple(rows), account=result.account(rows), about={**now.about, "settings": settings}
-    )
+    return {"entries": entries}
+
+
+def _by_dataset(now: Outcome, held: Outcome | None, only: Sequence[str]) -> dict[str, Any]:
+    """When each dataset was measured, where settings have no entries to say it."""
+    made = {} if held is None else dict.fromkeys((row.where["dataset"] for row in held.rows), _made(held.about))
+    said = {} if held is None else held.about["settings"].get("datasets", {})
+    return {"datasets": {**made, **said, **dict.fromkeys(only, _made(now.about))}}
+
+
+def _made(about: Mapping[str, Any]) -> dict[str, str]:
+    return {"date": about["date"], "command": about["command"]}
 
 
 def entries_of(about: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Entries of settings, each with its records and seeds and, once it is kept, when it was measured."""
-    settings, made = about["settings"], {"date": about["date"], "command": about["command"]}
+    settings, made = about["settings"], _made(about)
     return [
         {**entry, "records": effort[0], "seeds": effort[1], "measured": entry.get("measured", made)}
         for entry in settings["entries"]

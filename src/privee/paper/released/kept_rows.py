@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,6 +33,16 @@ def where_of(figure: Figure) -> dict[str, Any]:
     """Where a figure stands, as a row says it."""
     scene = dataclasses.asdict(figure.scene)
     return {"table": figure.table, **scene, "defense": figure.defense, "rho": figure.rho}
+
+
+def standing(row: Row) -> int:
+    """Which of the printed figures a row is of: in this order they stand."""
+    return _places().get(_key(row.where), 0)
+
+
+@functools.cache
+def _places() -> dict[tuple[Any, ...], int]:
+    return {_key(where_of(figure)): place for place, figure in enumerate(figures())}
 
 
 def _key(where: Any) -> tuple[Any, ...]:

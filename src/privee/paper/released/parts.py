@@ -58,18 +58,31 @@ PROFILE: Chosen = frozenset(part.name for part in PARTS.values() if part.read)
 CONJECTURES: Chosen = frozenset(part.name for part in PARTS.values() if not part.read)
 
 
+WHOLE = "profile"
+"""In a list of parts: all of the profile."""
+
+
 def chosen(text: str) -> Chosen:
-    """Parts from a list with commas; none for an empty one.
+    """Parts from a list with commas, `profile` for all that were read in the code; none for an empty one.
 
     Example:
         >>> sorted(chosen("scrambled, double-softmax"))
         ['double-softmax', 'scrambled']
     """
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    unknown = [name for name in names if name not in PARTS]
+    return named(text) | (PROFILE if WHOLE in _words(text) else frozenset())
+
+
+def named(text: str) -> Chosen:
+    """Those that are asked for by name: each of them has to touch something, of a whole profile what can."""
+    names = _words(text)
+    unknown = [name for name in names if name not in PARTS and name != WHOLE]
     if unknown:
-        raise SettingError(f"there is no part called {unknown[0]!r}; there are {', '.join(PARTS)}")
-    return frozenset(names)
+        raise SettingError(f"there is no part called {unknown[0]!r}; there are {', '.join(PARTS)}, or {WHOLE}")
+    return frozenset(names) - {WHOLE}
+
+
+def _words(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def written(parts: Iterable[str]) -> str:

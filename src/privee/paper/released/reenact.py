@@ -16,32 +16,16 @@ from torch import Tensor
 from privee.atomic import whole_file
 from privee.paper.released.columns import Columns
 from privee.paper.released.inversion import Seen, losses, starting
+from privee.paper.released.kinds import Kind, kinds
 from privee.paper.released.networks import Joint, Recipe, accuracy, all_logits, trained
-from privee.paper.released.parts import CONJECTURES, PARTS, Chosen, subsets, written
+from privee.paper.released.parts import CONJECTURES, PARTS, Chosen, written
 from privee.paper.released.recipes import CIFAR, ONCE, TEN, recipe_of, records_of, steps_of
 from privee.paper.released.releases import Array, released
-from privee.paper.released.scenes import BY_DEFENSE, Scene, figures
+from privee.paper.released.scenes import Scene, figures
 from privee.randomness import seeded
 
 Tell = Callable[[int, int, str], None]
 HUNDRED = 100
-
-
-@dataclasses.dataclass(frozen=True)
-class Kind:
-    """Something that is handed out: a defense of the tables with its rho, and the parts that touch it."""
-
-    defense: str
-    rho: float
-    parts: Chosen
-
-
-def kinds(scene: Scene) -> list[Kind]:
-    """Everything that the printed figures of a scene are compared with; a few usual ones if it has none."""
-    wanted = dict.fromkeys((f.defense, f.rho) for f in figures() if f.scene == scene) or dict.fromkeys(
-        [("none", 0.1), ("ope", 0.1), ("privee-u", 0.1)]
-    )
-    return [Kind(name, rho, parts) for name, rho in wanted for parts in subsets(BY_DEFENSE.get(name, ()))]
 
 
 def play(
@@ -66,11 +50,11 @@ def play(
         conjectures: play combinations with parts that were not read in the code as well.
     """
     wanted = scene.combinations if only is None else [frozenset(only & set(scene.parts))]
-    wanted = [parts for parts in wanted if "ten-iterations" not in parts]  # the same run, looked at earlier
+    wanted = list(dict.fromkeys(parts - {"ten-iterations"} for parts in wanted))  # the same run, looked at earlier
     wanted = [parts for parts in wanted if conjectures or not parts & CONJECTURES]
-    file = folder / "findings" / f"{_name(scene)}-{seed}.json"
+    file = folder / "findings" / f"{_name(scene)}{_itself(scene, wanted)}-{seed}.json"
     held: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {"found": {}, "accuracy": {}}
-    missing = [parts for parts in wanted if written(parts) not in held["accuracy"]]
+    missing = [parts for parts in wanted if not _holds(held, scene, parts)]
     missing.sort(key=lambda parts: recipe_of(scene, parts).key)
     start = time.perf_counter()
     for done, parts in enumerate(missing):
@@ -91,6 +75,20 @@ def _name(scene: Scene) -> str:
     return f"{scene.attack}-{scene.dataset}-{scene.known}-{scene.parties}"
 
 
+def _itself(scene: Scene, wanted: Sequence[Chosen]) -> str:
+    """The true CIFAR-100 has a file of its own: in that of its scene, older versions kept CIFAR-10 as published."""
+    true = any(recipe_of(scene, parts).dataset == "cifar100" for parts in wanted)
+    return "-itself" if true else ""
+
+
+def _holds(held: Mapping[str, Any], scene: Scene, parts: Chosen) -> bool:
+    """Whether all of a combination is there: an older version may have handed out less."""
+    found = held["found"]
+    return written(parts) in held["accuracy"] and all(
+        kind.label in found.get(written(parts | kind.parts), {}) for kind in kinds(scene)
+    )
+
+
 _LAST: dict[str, Any] = {}
 """The model and rows used last: combinations of one scene mostly share them."""
 
@@ -108,7 +106,7 @@ def model_of(recipe: Recipe, folder: Path, data_dir: Path | None, tell: Tell) ->
 def _played(
     scene: Scene, parts: Chosen, seed: int, folder: Path, data_dir: Path | None, tell: Tell
 ) -> tuple[dict[str, dict[str, float]], float]:
-    if scene.dataset == "cifar100" and scene.attack == "gia":  # the same model under the same attack
+    if "cifar10-for-cifar100" in parts and scene.attack == "gia":  # the same model under the same attack
         held = play(_as_cifar10(scene), seed=seed, folder=folder, data_dir=data_dir, tell=tell)
         return _renamed(held, parts)
     recipe = recipe_of(scene, parts, seed)
@@ -132,7 +130,7 @@ def _played(
         stopped = {"ten-iterations"} if len(steps.at) > 1 and at == TEN else set()
         for kind, loss in zip(some, of_kinds, strict=True):
             name = written(parts | kind.parts | stopped)
-            found.setdefault(name, {})[label(kind.defense, kind.rho)] = loss
+            found.setdefault(name, {})[kind.label] = loss
     return found, accuracy(joint, columns.test, columns.test_labels)
 
 
@@ -146,11 +144,6 @@ def _renamed(held: Mapping[str, Any], parts: Chosen) -> tuple[dict[str, dict[str
     put = {"cifar10-for-cifar100"}
     found = {written(some | put): dict(values) for some, values in named.items()}
     return found, held["accuracy"][written(parts - put)]
-
-
-def label(defense: str, rho: float) -> str:
-    """A defense and its rho in one word."""
-    return f"{defense}@{rho:g}" if defense == "privee-u" else defense
 
 
 def _release(values: Array, kind: Kind, parts: Chosen, seed: int) -> Array:

@@ -38,6 +38,10 @@ BY_MODEL: dict[tuple[str, bool, Attack], tuple[str, ...]] = {
     ("cifar10", False, "gia"): ("ten-iterations",),
     ("cifar100", False, "grna"): ("cifar10-for-cifar100", "hundred-outputs"),
     ("cifar100", False, "gia"): ("cifar10-for-cifar100", "ten-iterations"),
+    ("digits", False, "grna"): ("logits-as-confidences", "double-softmax", "scrambled"),
+    ("digits", False, "gia"): ("double-softmax", "scrambled", "softmax-again"),
+    ("digits", True, "grna"): ("six-epochs", "scrambled", "logits-matched", "default-rate", "unfitted"),
+    ("digits", True, "gia"): ("six-epochs", "double-softmax", "scrambled"),
 }
 """Parts that touch a model or an attack: dataset, many parties or two, attack."""
 NEEDED: dict[tuple[str, bool, Attack], tuple[Chosen, ...]] = {

@@ -23,6 +23,11 @@ from privee.paper.report.markdown_tables import link_to, markdown
 
 ABSENT = {True: "no parts; the page's table", False: "**none**"}
 UNTRIED = {True: "not tried; the page's table", False: "not tried"}
+SWITCHED_ON = (
+    "Each part is switched on alone, or with others, by its name: `privee paper run as-released --full --only mnist "
+    "--as-released double-softmax`; on small digits, without a dataset file, `privee paper run as-released "
+    "--as-released double-softmax`. In place of names, `profile` is all that were read in the code."
+)
 CONJECTURE = " (a conjecture of ours, not read in the code)"
 COUNTED = (
     "figures",
@@ -53,11 +58,12 @@ def attribution_tables(
         in_tables: our residuals in the page's own tables.
         too_large: figures that no residual can reach.
     """
-    parts = markdown(
+    table = markdown(
         ("part", "where it acts", "what it does"),
         [[f"`{part.name}`", part.stage, f"{part.says}{'' if part.read else CONJECTURE}"] for part in PARTS.values()],
         3,
     )
+    parts = f"{SWITCHED_ON}\n\n{table}"
     if not found:
         return parts
     marks = (in_tables, too_large)

@@ -125,18 +125,19 @@ def _made_by(result: Result, outcome: Outcome, link: str) -> str:
     made = f"privee {about['privee']}, {about['date']}, {machine['cores']} cores, {machine['system']}"
     return (
         f"Figures: {outcome.band}. Made by `{about['command']}` ({made}; {about['seconds']:,g} s beside what earlier "
-        f"calls had kept).{_kept_from_before(about['settings'])} Settings: {shown}."
+        f"calls had kept).{_kept_from_before(about)} Settings: {shown}."
         f"{f' **{EARLIER}: {today}.**' if today else ''}"
     )
 
 
-def _kept_from_before(settings: Mapping[str, Any]) -> str:
+def _kept_from_before(about: Mapping[str, Any]) -> str:
     """Rows that were measured in another sitting, and with which command."""
     sittings: dict[tuple[str, str], dict[str, None]] = {}
-    for entry in settings.get("entries", ()):
-        if "measured" in entry:
-            made = entry["measured"]
-            sittings.setdefault((made["date"], made["command"]), {})[entry["model"]["dataset"]] = None
+    settings, now = about["settings"], (about["date"], about["command"])
+    said = [(e["model"]["dataset"], e["measured"]) for e in settings.get("entries", ()) if "measured" in e]
+    for dataset, made in (*said, *settings.get("datasets", {}).items()):
+        if (made["date"], made["command"]) != now:
+            sittings.setdefault((made["date"], made["command"]), {})[dataset] = None
     return "".join(
         f" Rows of {listed(names)} are older: `{command}`, {date}." for (date, command), names in sittings.items()
     )

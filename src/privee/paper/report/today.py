@@ -13,7 +13,7 @@ from privee.paper.outcomes import Outcome, listed
 
 WORDS = ("differs", "parts")
 """Settings that are said for readers and decide no figure."""
-EFFORT = ("models",)
+EFFORT = ("models", "datasets")
 """Settings of which words do not speak."""
 SAID = {
     "attacked": "rows under attack",

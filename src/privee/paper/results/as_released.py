@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from privee.errors import SettingError
+from privee.errors import PriveeError
 from privee.paper.base import Result, register
 from privee.paper.measure.agreement import CLOSE
 from privee.paper.measure.bench import Bench
 from privee.paper.outcomes import Account, Outcome, Row, Size, Value, mean_interval
 from privee.paper.released import attribution, recipes, reenact
-from privee.paper.released.kept_rows import attributed, where_of
+from privee.paper.released.kept_rows import attributed, standing, where_of
+from privee.paper.released.kinds import DATASETS, kinds, label, refuse_idle
 from privee.paper.released.page_tables import in_tables, out_of_reach
-from privee.paper.released.parts import CONJECTURES, PARTS, PROFILE, Chosen, chosen, written
+from privee.paper.released.parts import CONJECTURES, PARTS, PROFILE, Chosen, chosen, named, written
 from privee.paper.released.scenes import Figure, Scene, figures
 from privee.paper.report.attribution_tables import attribution_tables
 
-QUICK_SCENES = (Scene(dataset="digits", attack="grna"), Scene(dataset="digits", attack="gia"))
+QUICK_SCENES = (
+    Scene(dataset="digits", attack="grna"),
+    Scene(dataset="digits", attack="gia"),
+    Scene(dataset="digits", attack="grna", parties=4),
+    Scene(dataset="digits", attack="gia", parties=4),
+)
 RECORDS, COSTLY = recipes.RECORDS, recipes.COSTLY_RECORDS
 DIFFERS = (
     "training rows are attacked, as the paper says of GRNA and the released code does for GIA too, but some of them: "
@@ -28,6 +34,7 @@ DIFFERS = (
     "CIFAR-10: 4 epochs, where the settings say 30, of the first 10,000 images with SGD, momentum 0.9, rate 0.01 and "
     "weight decay 5e-4 everywhere, 32-bit numbers: such a model is less sure of its classes, and what "
     "PRIVEE adds is smaller than printed; a model of 100 outputs is that of ten with 90 scores of 0",
+    "the true CIFAR-100, where `cifar10-for-cifar100` is off, is trained like CIFAR-10 and has 100 outputs anyway",
     "Adult's unscaled columns: categories by their place in the alphabet, where the snapshot has columns of 0 and 1",
     "the page's own schedule of PRIVEE-U+ (rho 0.1 to 0.9) where `reversed-schedule` is off, since none is printed",
 )
@@ -54,13 +61,20 @@ class AsReleased(Result):
             "differs": DIFFERS,
         }
 
+    def datasets(self, size: Size) -> tuple[str, ...]:
+        return DATASETS if size == "full" else ("digits",)
+
+    def standing(self, row: Row, size: Size) -> int:
+        return standing(row)
+
     def rows(self, bench: Bench) -> list[Row]:
-        scenes = reenact.scenes() if bench.size == "full" else QUICK_SCENES
+        every = reenact.scenes() if bench.size == "full" else QUICK_SCENES
+        scenes = [scene for scene in every if bench.wants(scene.dataset)]
         only = None if bench.parts is None else chosen(bench.parts)
-        _refuse_idle(only or frozenset(), scenes, bench.size)
+        refuse_idle(named(bench.parts or ""), scenes, bench.size)
         played = {scene: _played(scene, bench, only) for scene in scenes}
         if bench.size == "full":
-            return [_row(figure, played[figure.scene], only) for figure in figures()]
+            return [_row(figure, played[figure.scene], only) for figure in figures() if figure.scene in played]
         return [_row(figure, played[figure.scene], only) for scene in scenes for figure in _unprinted(scene)]
 
     def account(self, rows: Sequence[Row]) -> Account:
@@ -86,16 +100,6 @@ class AsReleased(Result):
         return attribution_tables(attributed(outcome.rows), link, in_tables(others), out_of_reach())
 
 
-def _refuse_idle(parts: Chosen, scenes: Sequence[Scene], size: Size) -> None:
-    """Parts that touch nothing that is played would leave every figure as it is, without a word."""
-    able = {part for scene in scenes for kind in reenact.kinds(scene) for part in (*scene.parts, *kind.parts)}
-    idle = [name for name in PARTS if name in parts - able]
-    if idle:
-        raise SettingError(
-            f"{', '.join(idle)}: no effect on what is played at {size} size; leave it out, or take --full"
-        )
-
-
 def _untried(found: Sequence[attribution.Attributed]) -> str:
     count = sum(not one.tried for one in found)
     return f"; not tried here: {count}" if count else ""
@@ -119,17 +123,19 @@ def _played(scene: Scene, bench: Bench, only: Chosen | None) -> list[dict[str, A
 def _row(figure: Figure, found: Sequence[dict[str, Any]], only: Chosen | None) -> Row:
     """Every combination that was tried; where one was asked for, that one."""
     wanted = figure.combinations if only is None else [attribution.touching(figure, only)]
-    defense = reenact.label(figure.defense, figure.rho)
+    defense = label(figure.defense, figure.rho)
     measured: dict[str, Value] = {}
     for parts in wanted:
         values = [one["found"][written(parts)][defense] for one in found if written(parts) in one["found"]]
         if values:
             measured[written(parts)] = mean_interval(values)
+    if only is not None and not measured:
+        raise PriveeError(f"{written(*wanted)} was not played for {where_of(figure)}; please report this")
     printed = {} if figure.printed <= 0 else {"loss": Value(value=figure.printed)}
     return Row(where=where_of(figure), measured=measured, printed=printed)
 
 
 def _unprinted(scene: Scene) -> list[Figure]:
     """Rows of a scene that the paper does not have."""
-    every = dict.fromkeys((kind.defense, kind.rho) for kind in reenact.kinds(scene))
+    every = dict.fromkeys((kind.defense, kind.rho) for kind in kinds(scene))
     return [Figure(table="none", scene=scene, defense=name, printed=0.0, rho=rho) for name, rho in every]
