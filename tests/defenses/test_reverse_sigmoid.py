@@ -44,6 +44,22 @@ def test_middling_scores_are_had_back_exactly():
     assert np.median(np.abs(estimate - scores).sum(axis=1)) < 1e-3
 
 
+def test_a_middling_score_is_not_read_as_a_sure_one():
+    """Released near where a sure model's would be, but not there: there are no draws that could have moved it."""
+    defense, scores = privee.ReverseSigmoid(), np.array([[0.3756, 0.6244]])
+    np.testing.assert_allclose(defense.estimate_scores(defense.release(scores)), scores, atol=0.02)
+    sure = defense.release(np.array([[0.0, 1.0]]))
+    assert defense.estimate_scores(sure)[0, 1] > 0.99
+
+
+@pytest.mark.parametrize(("classes", "most"), [(2, 0.65), (3, 0.4), (7, 0.2)])
+def test_the_inverse_gains_on_flat_scores_of_few_classes(classes, most):
+    scores = np.random.default_rng(0).dirichlet([1.0] * classes, 1000)
+    defense = privee.ReverseSigmoid()
+    release = defense.release(scores)
+    assert np.square(defense.estimate_scores(release) - scores).mean() < most * np.square(release - scores).mean()
+
+
 def test_a_few_classes_on_the_rising_branch_are_found_among_some_more():
     scores = synthetic_scores(150, 20, 8.0, privee.seeded(1))
     defense = privee.ReverseSigmoid()

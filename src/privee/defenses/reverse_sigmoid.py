@@ -37,8 +37,12 @@ FALLING, RISING, END = 0, 1, 2
 
 LEAST = 1e-9
 """Scores are taken to be no less than this, and no more than one less it."""
-MISFIT = 1e-3
-"""How far a choice may miss what it must meet before it counts for little."""
+MISFIT, MISFIT_OF_SOME, MISFIT_OF_SURE = 1e-4, 1e-3, 1e-5
+"""How far a choice may miss what it must meet before it counts for little: where all choices are tried, little more
+than rounding. Where only some are, the true one may be missing, and the nearest are better than none. A sure winner's
+is exact (its scores sum to one but for those below `LEAST`), and counts for so much where f is cut off that middling
+releases near it would be read as one.
+"""
 CUT_OFF = 6e3
 """The slope in place of 1e7 where f is cut off: all smaller scores come out there too, a tenth of a sure model's."""
 POINTS, TOTALS, FEW_CLASSES, SOME_CLASSES, BLOCK = 4000, 65, 8, 32, 1 << 21
@@ -149,7 +153,10 @@ def _posterior_mean(rows: Array, choices: Branches, curve: Curve) -> Array:
     slopes = np.where(slopes < 0, np.minimum(slopes, -1e-6), np.maximum(slopes, 1e-6))
     weight = (rows.shape[1] - 1) * np.log(total) - np.log(np.abs(slopes)).sum(axis=2)
     weight -= np.log(np.maximum(np.abs((rows[:, None, :] / slopes).sum(axis=2)), 1e-12))
-    weight += _log_prior(found) - (np.abs(found.sum(axis=2) - 1.0) + missed.sum(axis=2)) / MISFIT
+    beyond = np.full(len(choices), MISFIT if rows.shape[1] <= FEW_CLASSES else MISFIT_OF_SOME)
+    beyond[-1] = MISFIT_OF_SURE
+    of_sum = np.append(beyond[:-1], 10 * LEAST)
+    weight += _log_prior(found) - np.abs(found.sum(axis=2) - 1.0) / of_sum - missed.sum(axis=2) / beyond
     weight = np.exp(weight - weight.max(axis=1, keepdims=True))
     return project_to_simplex((weight[:, :, None] * found).sum(axis=1) / weight.sum(axis=1)[:, None])
 
@@ -168,7 +175,8 @@ def _nearer(total: Array, totals: Array, rows: Array, choices: Branches, curve: 
 def _sure_total(rows: Array, curve: Curve) -> Array:
     """For the last choice, a winner near one: both of its branches fall, so halving finds where scores sum to one.
 
-    So near one that is steep: the totals that were tried are too far apart.
+    So near one that is steep: the totals that were tried are too far apart. None may lift another class beyond where f is
+    cut off: smaller scores than `LEAST` all come out there, and the sum cannot tell them apart.
     """
     falling, _, end = curve
     low, high = (end.values[k] / np.maximum(rows[:, -1], 1e-12) for k in (0, -1))
@@ -178,7 +186,7 @@ def _sure_total(rows: Array, curve: Curve) -> Array:
         rest = np.interp(values[:, :-1], falling.values, falling.scores).sum(axis=1)
         above = np.interp(values[:, -1], end.values, end.scores) + rest > 1
         low, high = np.where(above, middle, low), np.where(above, high, middle)
-    return np.asarray(low)
+    return np.minimum(low, falling.values[-1] / np.maximum(rows[:, :-1].max(axis=1), 1e-12))
 
 
 def _log_prior(scores: Array) -> Array:
