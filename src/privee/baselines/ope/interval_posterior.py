@@ -17,9 +17,9 @@ Integers = NDArray[np.int64]
 LEAST = 1e-12
 """Variances and probabilities are no smaller."""
 SURE_IN_ALL, SURE_SHARE = 0.3, 0.25
-"""A concentration of a tenth for every class is ten with a hundred classes: no score of such a vector is large. So a part
-of what confident models count is theirs whose concentration is this in all. A larger part would read scores of models
-that are sure of a class better still, but flat ones of many classes worse, where they drown in noise."""
+"""A concentration of a tenth for every class is ten with a hundred classes: no score of such a vector is large. So a
+part of what confident models count is theirs whose concentration is this in all. A larger part would read scores of
+models that are sure of a class better still, but flat ones of many classes worse, where they drown in noise."""
 
 
 def posterior_mean(drawn: Integers, chances: Array) -> Array:
