@@ -9,6 +9,7 @@ import privee
 from privee.defenses import memguard
 from privee.defenses.member_classifier import MEMBERS, OTHERS, default_classifier
 from privee.defenses.memguard import PRICES, STEP, _slope, noisy_scores
+from privee.defenses.memguard_inverse import MOST_CLASSES
 from privee.defenses.small_nets import log_scores, softmax, synthetic_scores
 from tests._support.scores import softmax_rows
 
@@ -106,6 +107,43 @@ def test_what_lies_away_from_the_boundary_is_exact_and_known_to_be():
     assert not (moved & ~suspected).any()
     assert 0 < suspected.mean() < 1
     assert defense.was_moved(release[0]) == suspected[0]
+
+
+def squared_errors(scores: np.ndarray) -> tuple[float, float]:
+    """Of releases, and of what they are read as."""
+    defense = privee.MemGuard()
+    release = defense.release(scores, draws=privee.seeded(3))
+    read = defense.estimate_scores(release)
+    assert (read >= 0).all()
+    np.testing.assert_allclose(read.sum(axis=1), 1)
+    exact = ~defense.was_moved(release)
+    np.testing.assert_allclose(read[exact], release[exact], atol=1e-12)
+    return np.square(release - scores).mean(), np.square(read - scores).mean()
+
+
+@pytest.mark.parametrize(("classes", "most"), [(3, 0.4), (7, 0.2), (20, 0.2)])
+@pytest.mark.parametrize("kind", ["flat", "spread 1"])
+def test_doubtful_scores_are_moved_back(classes, most, kind):
+    flat = np.random.default_rng(0).dirichlet([1.0] * classes, 150)
+    unread, read = squared_errors(flat if kind == "flat" else public(1.0, 150, classes))
+    assert read < most * unread
+
+
+@pytest.mark.parametrize("classes", [3, 7, 20])
+@pytest.mark.parametrize("spread", [3.0, 8.0])
+def test_scores_of_confident_models_are_left_where_they_are(classes, spread):
+    unread, read = squared_errors(public(spread, 150, classes))
+    assert read < 1.1 * unread
+
+
+def test_a_few_releases_alone_can_be_read():
+    defense = privee.MemGuard()
+    scores = np.random.default_rng(0).dirichlet([1.0] * 20, 3)
+    for batch in (scores[:0], scores[:1], scores):
+        release = defense.release(batch, draws=privee.seeded(1))
+        assert defense.estimate_scores(release).shape == batch.shape
+    wide = np.full((1, MOST_CLASSES + 1), 1 / (MOST_CLASSES + 1))
+    np.testing.assert_allclose(defense.estimate_scores(wide), wide)
 
 
 def test_it_can_be_fitted_and_its_settings_are_plain_numbers():

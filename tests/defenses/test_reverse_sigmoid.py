@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import privee
-from privee.defenses.reverse_sigmoid import _curve, perturbed
+from privee.defenses.folded_scores import mean_by_totals
+from privee.defenses.inverse import CONCENTRATIONS
+from privee.defenses.reverse_sigmoid import _choices, _curve, _posterior_mean, perturbed
 from privee.defenses.small_nets import synthetic_scores
 from privee.theory import rows_in_order
 
@@ -44,6 +46,22 @@ def test_middling_scores_are_had_back_exactly():
     assert np.median(np.abs(estimate - scores).sum(axis=1)) < 1e-3
 
 
+def test_a_middling_score_is_not_read_as_a_sure_one():
+    """Released near where a sure model's would be, but not there: there are no draws that could have moved it."""
+    defense, scores = privee.ReverseSigmoid(), np.array([[0.3756, 0.6244]])
+    np.testing.assert_allclose(defense.estimate_scores(defense.release(scores)), scores, atol=0.02)
+    sure = defense.release(np.array([[0.0, 1.0]]))
+    assert defense.estimate_scores(sure)[0, 1] > 0.99
+
+
+@pytest.mark.parametrize(("classes", "most"), [(2, 0.65), (3, 0.4), (7, 0.2)])
+def test_the_inverse_gains_on_flat_scores_of_few_classes(classes, most):
+    scores = np.random.default_rng(0).dirichlet([1.0] * classes, 1000)
+    defense = privee.ReverseSigmoid()
+    release = defense.release(scores)
+    assert np.square(defense.estimate_scores(release) - scores).mean() < most * np.square(release - scores).mean()
+
+
 def test_a_few_classes_on_the_rising_branch_are_found_among_some_more():
     scores = synthetic_scores(150, 20, 8.0, privee.seeded(1))
     defense = privee.ReverseSigmoid()
@@ -60,6 +78,39 @@ def test_the_inverse_gains_on_the_release_for_confident_models_too(classes, spre
     release = defense.release(scores)
     naive, adaptive = (np.square(x - scores).mean() for x in (release, defense.estimate_scores(release)))
     assert adaptive < 0.6 * naive
+
+
+def kinds(classes):
+    """Score vectors, flat ones to those of models that are sure."""
+    rng = np.random.default_rng(classes)
+    flat = {f"dirichlet {c}": np.maximum(rng.dirichlet([c] * classes, 120), 1e-12) for c in (1.0, 0.3)}
+    return flat | {f"spread {s}": synthetic_scores(120, classes, s, privee.seeded(1)) for s in (1.0, 3.0, 8.0)}
+
+
+@pytest.mark.parametrize("classes", [10, 20, 33, 50, 100])
+def test_with_many_classes_the_inverse_is_better_than_the_release_and_than_no_release(classes):
+    """On flat scores the release itself tells little; on all others the inverse must tell much."""
+    defense = privee.ReverseSigmoid()
+    for kind, scores in kinds(classes).items():
+        release = defense.release(scores)
+        read, unread, unknown = (
+            np.square(x - scores).mean() for x in (defense.estimate_scores(release), release, 1 / classes)
+        )
+        most = 0.5 if kind in ("spread 3.0", "spread 8.0") else 1.05
+        assert read < most * unread, kind
+        assert read < 1.05 * unknown, kind
+
+
+def test_the_mean_over_all_choices_is_that_of_all_choices():
+    """Of seven classes both are to be had; a normal number stands for a sum of few, so nearly the same."""
+    scores, defense = synthetic_scores(200, 7, 1.0, privee.seeded(3)), privee.ReverseSigmoid()
+    rows, curve = np.sort(defense.release(scores), axis=1), _curve(defense)
+    found, log = mean_by_totals(rows, *curve[:2], CONCENTRATIONS)
+    tried = _posterior_mean(rows, _choices(7), curve)
+    assert np.isfinite(log).all()
+    assert np.median(np.abs(found - tried).sum(axis=1)) < 0.02
+    one = np.r_[np.full(6, 0.02), 0.88]  # no total puts these on the first two branches
+    assert mean_by_totals(one[None], *curve[:2], CONCENTRATIONS)[1] == -np.inf
 
 
 @pytest.mark.parametrize("settings", [{"beta": 0}, {"beta": 3}, {"gamma": 1}, {"gamma": -0.1}])

@@ -8,9 +8,10 @@ The inverse. A release y comes from total * y = f(p) for one unknown total. Give
 choose from, one on each of the first two branches of f (the winner, if all others are tiny, on the third), and scores
 sum to one: finitely many score vectors fit a release, and no draw hides which. The density of each is known in closed
 form, the prior's times prod |1 / f'(p_j)| total^(K-1) / |sum y_j / f'(p_j)|, and the estimate is their mean. Up to
-eight classes all choices are tried; with more, those where few classes but the winner are on the rising branch, or few
-are not, and those that part a release at one value. Beyond 32 classes only the latter are tried, which seldom have the
-true choice of a confident model among them: there the estimate is weak, and the defense looks better than it is.
+eight classes all choices are tried. With more, those where two classes at most are on the rising branch beside the
+winner (one beyond 20 classes, none beyond 64), and a sure winner's; next to them stands the mean over all choices,
+taken as independent but for the sum (`folded_scores`). Each counts by how likely it makes the release: choices that fit
+tell most of confident models, the mean is what is left where the true choice is not among them.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privee.defenses.base import Defense, Guarantee, check_positive
+from privee.defenses.folded_scores import LEAST, Branch, mean_by_totals
 from privee.defenses.inverse import CONCENTRATIONS, project_to_simplex
 from privee.defenses.registry import register
 from privee.errors import SettingError
@@ -35,13 +37,16 @@ Array = NDArray[np.float64]
 Branches = NDArray[np.int8]
 FALLING, RISING, END = 0, 1, 2
 
-LEAST = 1e-9
-"""Scores are taken to be no less than this, and no more than one less it."""
-MISFIT = 1e-3
-"""How far a choice may miss what it must meet before it counts for little."""
+MISFIT, MISFIT_OF_SURE = 3e-5, 1e-5
+"""How far a choice may miss what it must meet before it counts for little: little more than rounding, as a release has
+no draws. A sure winner's is exact (its scores sum to one but for those below `LEAST`), and counts for so much where f
+is cut off that middling releases near it would be read as one."""
+TRIED = 0.2
+"""What choices that are tried count beside the mean over all: more of them nearly fit than are true."""
 CUT_OFF = 6e3
 """The slope in place of 1e7 where f is cut off: all smaller scores come out there too, a tenth of a sure model's."""
-POINTS, TOTALS, FEW_CLASSES, SOME_CLASSES, BLOCK = 4000, 65, 8, 32, 1 << 21
+POINTS, TOTALS, BLOCK = 4000, 65, 1 << 21
+FEW_CLASSES, SOME_CLASSES, MANY_CLASSES = 8, 20, 64
 
 
 def perturbed(scores: Array, beta: float, gamma: float) -> Array:
@@ -97,15 +102,7 @@ class ReverseSigmoid(Defense):
         )
 
 
-class _Branch(NamedTuple):
-    """A part of f between two turns: its values, rising, and the scores and slopes there."""
-
-    values: Array
-    scores: Array
-    slopes: Array
-
-
-Curve = tuple[_Branch, _Branch, _Branch]
+Curve = tuple[Branch, Branch, Branch]
 
 
 @functools.lru_cache(maxsize=16)
@@ -117,21 +114,23 @@ def _curve(defense: ReverseSigmoid) -> Curve:
     slopes = np.gradient(values, scores)
     slopes[:2] = slopes[-2:] = -CUT_OFF
     both = (values, scores, slopes)
-    falling, rising = (_Branch(*(x[part] for x in both)) for part in (slice(low, None, -1), slice(low, high + 1)))
-    return falling, rising, _Branch(*(x[: high - 1 : -1] for x in both))
+    falling, rising = (Branch(*(x[part] for x in both)) for part in (slice(low, None, -1), slice(low, high + 1)))
+    return falling, rising, Branch(*(x[: high - 1 : -1] for x in both))
 
 
 @functools.lru_cache(maxsize=16)
 def _choices(n_classes: int) -> Branches:
     """The branch of every class, in rising order of the release, for each choice that is tried."""
-    places = np.arange(n_classes)
-    rising = [places >= k for k in {int(k) for k in np.linspace(0, n_classes, min(n_classes, 24) + 1)}]
     if n_classes <= FEW_CLASSES:
-        rising = [np.array(choice) for choice in itertools.product((False, True), repeat=n_classes)]
-    elif n_classes <= SOME_CLASSES:
-        few = [chosen for size in (0, 1, 2) for chosen in itertools.combinations(places[:-1], size)]
-        rising += [np.isin(places, (*chosen, places[-1])) for chosen in few]
-    found = np.unique(np.concatenate([rising, ~np.array(rising)]), axis=0).astype(np.int8)
+        found = np.array(list(itertools.product((FALLING, RISING), repeat=n_classes)), dtype=np.int8)
+    else:
+        others = np.arange(n_classes - 1)
+        most = 2 if n_classes <= SOME_CLASSES else 1 if n_classes <= MANY_CLASSES else 0
+        few = [list(chosen) for size in range(most + 1) for chosen in itertools.combinations(others, size)]
+        found = np.full((len(few), n_classes), FALLING, dtype=np.int8)
+        found[:, -1] = RISING
+        for choice, chosen in zip(found, few, strict=True):
+            choice[chosen] = RISING
     sure = np.full((1, n_classes), FALLING, dtype=np.int8)
     sure[0, -1] = END
     return np.concatenate([found, sure])
@@ -149,9 +148,18 @@ def _posterior_mean(rows: Array, choices: Branches, curve: Curve) -> Array:
     slopes = np.where(slopes < 0, np.minimum(slopes, -1e-6), np.maximum(slopes, 1e-6))
     weight = (rows.shape[1] - 1) * np.log(total) - np.log(np.abs(slopes)).sum(axis=2)
     weight -= np.log(np.maximum(np.abs((rows[:, None, :] / slopes).sum(axis=2)), 1e-12))
-    weight += _log_prior(found) - (np.abs(found.sum(axis=2) - 1.0) + missed.sum(axis=2)) / MISFIT
-    weight = np.exp(weight - weight.max(axis=1, keepdims=True))
-    return project_to_simplex((weight[:, :, None] * found).sum(axis=1) / weight.sum(axis=1)[:, None])
+    of_sum = np.append(np.full(len(choices) - 1, MISFIT), 10 * LEAST)
+    beyond = np.append(np.full(len(choices) - 1, MISFIT), MISFIT_OF_SURE)
+    weight += _log_prior(found) - np.abs(found.sum(axis=2) - 1.0) / of_sum - missed.sum(axis=2) / beyond
+    most = weight.max(axis=1, keepdims=True)
+    weight = np.exp(weight - most)
+    whole = weight.sum(axis=1, keepdims=True)
+    mean = (weight[:, :, None] * found).sum(axis=1) / whole
+    if rows.shape[1] > FEW_CLASSES:
+        of_all, log = mean_by_totals(rows, *curve[:2], CONCENTRATIONS)
+        tried = np.log(TRIED * whole) + most
+        mean += (of_all - mean) / (1 + np.exp(np.clip(tried - log[:, None], -500, 500)))
+    return project_to_simplex(mean)
 
 
 def _nearer(total: Array, totals: Array, rows: Array, choices: Branches, curve: Curve) -> Array:
@@ -168,7 +176,8 @@ def _nearer(total: Array, totals: Array, rows: Array, choices: Branches, curve: 
 def _sure_total(rows: Array, curve: Curve) -> Array:
     """For the last choice, a winner near one: both of its branches fall, so halving finds where scores sum to one.
 
-    So near one that is steep: the totals that were tried are too far apart.
+    So near one that is steep: the totals that were tried are too far apart. None may lift another class beyond where f
+    is cut off: smaller scores than `LEAST` all come out there, and the sum cannot tell them apart.
     """
     falling, _, end = curve
     low, high = (end.values[k] / np.maximum(rows[:, -1], 1e-12) for k in (0, -1))
@@ -178,7 +187,7 @@ def _sure_total(rows: Array, curve: Curve) -> Array:
         rest = np.interp(values[:, :-1], falling.values, falling.scores).sum(axis=1)
         above = np.interp(values[:, -1], end.values, end.scores) + rest > 1
         low, high = np.where(above, middle, low), np.where(above, high, middle)
-    return np.asarray(low)
+    return np.asarray(np.minimum(low, falling.values[-1] / np.maximum(rows[:, :-1].max(axis=1), 1e-12)))
 
 
 def _log_prior(scores: Array) -> Array:

@@ -10,6 +10,7 @@ from scipy import stats
 
 import privee
 from privee.baselines.ope.op_epsilon import OpEpsilon, _chances, _public
+from privee.defenses.inverse import project_to_simplex
 from privee.defenses.small_nets import synthetic_scores
 from tests._support.scores import softmax_rows
 
@@ -103,6 +104,26 @@ def test_the_inverse_gains_on_the_release_of_confident_models(epsilon, most, spr
     estimate, naive = defense.estimate_scores(release), release / release.sum(axis=1, keepdims=True)
     assert np.allclose(estimate.sum(axis=1), 1)
     assert np.square(estimate - scores).mean() < most * np.square(naive - scores).mean()
+
+
+@pytest.mark.parametrize(
+    ("classes", "epsilon", "spread"), [(100, 64, 8.0), (100, 64, 3.0), (50, 64, 8.0), (20, 64, 8.0)]
+)
+def test_the_inverse_knows_models_that_are_sure_of_one_of_many_classes(classes, epsilon, spread):
+    """Against the nearest probability vector, which knows nothing of what scores look like."""
+    scores = synthetic_scores(200, classes, spread, privee.seeded(1))
+    defense = OpEpsilon.for_vector(epsilon, classes, seed=1)
+    release = defense.release(scores, draws=privee.seeded(2))
+    estimate, nearest = defense.estimate_scores(release), project_to_simplex(release)
+    assert np.square(estimate - scores).mean() < 1.1 * np.square(nearest - scores).mean()
+
+
+def test_flat_scores_of_many_classes_are_still_read_as_flat():
+    """Noise of epsilon 16 drowns them: whoever takes some for sure would be off by more than 1 / K is."""
+    scores = np.random.default_rng(0).dirichlet([1.0] * 50, 300)
+    defense = OpEpsilon.for_vector(16.0, 50, seed=1)
+    estimate = defense.estimate_scores(defense.release(scores, draws=privee.seeded(2)))
+    assert np.square(estimate - scores).mean() < 1.3 * np.square(1 / 50 - scores).mean()
 
 
 def test_the_inverse_loses_nothing_on_flat_scores():

@@ -1,8 +1,8 @@
 """The public inverse of OP-epsilon: the mean of the score vectors that come out in the intervals that are shown.
 
 The chances of every interval are public, so what they make likely can be written down. Scores are taken as a mixture of
-Dirichlet vectors (`CONCENTRATIONS`), each in its own right: the posterior mean of every score by itself, corrected by
-the sum, and how well it explains the intervals. Two classes are one number, where the posterior is exact.
+Dirichlet vectors (`priors`), each in its own right: the posterior mean of every score by itself, corrected by the sum,
+and how well it explains the intervals. Two classes are one number, where the posterior is exact.
 """
 
 from __future__ import annotations
@@ -16,6 +16,10 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 LEAST = 1e-12
 """Variances and probabilities are no smaller."""
+SURE_IN_ALL, SURE_SHARE = 0.3, 0.25
+"""A concentration of a tenth for every class is ten with a hundred classes: no score of such a vector is large. So a
+part of what confident models count is theirs whose concentration is this in all. A larger part would read scores of
+models that are sure of a class better still, but flat ones of many classes worse, where they drown in noise."""
 
 
 def posterior_mean(drawn: Integers, chances: Array) -> Array:
@@ -25,11 +29,19 @@ def posterior_mean(drawn: Integers, chances: Array) -> Array:
         drawn: the interval of every score, (n, K).
         chances: of every interval (columns) from every grid value of a score (rows), the last of them a sure one.
     """
-    each = [_given(concentration, drawn, chances) for concentration in CONCENTRATIONS]
-    logs = np.stack([found[1] for found in each]) + np.log(list(CONCENTRATIONS.values()))[:, None]
+    mixed = priors(drawn.shape[1])
+    each = [_given(concentration, drawn, chances) for concentration, _ in mixed]
+    logs = np.stack([found[1] for found in each]) + np.log([share for _, share in mixed])[:, None]
     share = np.exp(logs - logs.max(axis=0))
     share /= share.sum(axis=0)
     return np.asarray(np.einsum("cn,cnk->nk", share, np.stack([found[0] for found in each])))
+
+
+def priors(n_classes: int) -> tuple[tuple[float, float], ...]:
+    """Concentrations for every class, and how likely each is: flat, confident, and sure of a few of many classes."""
+    least = min(CONCENTRATIONS)
+    parted = {c: share * (1 - SURE_SHARE * (c == least)) for c, share in CONCENTRATIONS.items()}
+    return (*parted.items(), (min(least, SURE_IN_ALL / n_classes), SURE_SHARE * CONCENTRATIONS[least]))
 
 
 def _given(concentration: float, drawn: Integers, chances: Array) -> tuple[Array, Array]:
