@@ -101,6 +101,16 @@ def test_with_many_classes_the_inverse_is_better_than_the_release_and_than_no_re
         assert read < 1.05 * unknown, kind
 
 
+@pytest.mark.parametrize(("classes", "most"), [(7, 0.7), (8, 0.95)])
+def test_a_steep_sigmoid_is_read_too(classes, most):
+    """There a choice fits at several totals, of which the search finds one."""
+    defense = privee.ReverseSigmoid(gamma=0.5)
+    for kind, scores in kinds(classes).items():
+        release = defense.release(scores)
+        read, unread = (np.square(x - scores).mean() for x in (defense.estimate_scores(release), release))
+        assert read < most * unread, kind
+
+
 def test_the_mean_over_all_choices_is_that_of_all_choices():
     """Of seven classes both are to be had; a normal number stands for a sum of few, so nearly the same."""
     scores, defense = synthetic_scores(200, 7, 1.0, privee.seeded(3)), privee.ReverseSigmoid()

@@ -9,9 +9,9 @@ choose from, one on each of the first two branches of f (the winner, if all othe
 sum to one: finitely many score vectors fit a release, and no draw hides which. The density of each is known in closed
 form, the prior's times prod |1 / f'(p_j)| total^(K-1) / |sum y_j / f'(p_j)|, and the estimate is their mean. Up to
 eight classes all choices are tried. With more, those where two classes at most are on the rising branch beside the
-winner (one beyond 20 classes, none beyond 64), and a sure winner's; next to them stands the mean over all choices,
-taken as independent but for the sum (`folded_scores`). Each counts by how likely it makes the release: choices that fit
-tell most of confident models, the mean is what is left where the true choice is not among them.
+winner (one beyond 20 classes, none beyond 64), and a sure winner's. From four classes on, next to them stands the mean
+over all choices, taken as independent but for the sum (`folded_scores`). Each counts by how likely it makes the
+release: choices that fit tell most of confident models, the mean is what is left where the true choice is not found.
 """
 
 from __future__ import annotations
@@ -41,12 +41,14 @@ MISFIT, MISFIT_OF_SURE = 3e-5, 1e-5
 """How far a choice may miss what it must meet before it counts for little: little more than rounding, as a release has
 no draws. A sure winner's is exact (its scores sum to one but for those below `LEAST`), and counts for so much where f
 is cut off that middling releases near it would be read as one."""
-TRIED = 0.2
-"""What choices that are tried count beside the mean over all: more of them nearly fit than are true."""
+TRIED, TRIED_OF_ALL = 0.2, 5.0
+"""What choices that are tried count beside the mean over all: where only some are, more nearly fit than are true. Where
+all are, little is left to the mean, but a choice can fit at more totals than the one that is found, most with a large
+gamma. Of three classes a normal number says too little."""
 CUT_OFF = 6e3
 """The slope in place of 1e7 where f is cut off: all smaller scores come out there too, a tenth of a sure model's."""
 POINTS, TOTALS, BLOCK = 4000, 65, 1 << 21
-FEW_CLASSES, SOME_CLASSES, MANY_CLASSES = 8, 20, 64
+ALONE, FEW_CLASSES, SOME_CLASSES, MANY_CLASSES = 3, 8, 20, 64
 
 
 def perturbed(scores: Array, beta: float, gamma: float) -> Array:
@@ -155,9 +157,9 @@ def _posterior_mean(rows: Array, choices: Branches, curve: Curve) -> Array:
     weight = np.exp(weight - most)
     whole = weight.sum(axis=1, keepdims=True)
     mean = (weight[:, :, None] * found).sum(axis=1) / whole
-    if rows.shape[1] > FEW_CLASSES:
+    if rows.shape[1] > ALONE:
         of_all, log = mean_by_totals(rows, *curve[:2], CONCENTRATIONS)
-        tried = np.log(TRIED * whole) + most
+        tried = np.log((TRIED_OF_ALL if rows.shape[1] <= FEW_CLASSES else TRIED) * whole) + most
         mean += (of_all - mean) / (1 + np.exp(np.clip(tried - log[:, None], -500, 500)))
     return project_to_simplex(mean)
 
