@@ -59,3 +59,14 @@ def test_a_board_from_elsewhere_goes_on_with_what_is_new(good, tmp_path):
     assert rows[1]["defense"] == "label-only"
     assert rows[1]["once"] is not None
     assert len(list((tmp_path / "second" / "cells").iterdir())) == 3  # what it keeps, once and ten times: its own
+
+
+def test_a_model_without_its_data_is_said_in_one_line_and_is_no_result(privee, tmp_path):
+    line = "bench --datasets drive --models logistic -d none --protections none -a logistic-regression --jobs 1"
+    code, out, err = privee(*line.split(), "--data-dir", "nowhere", "-o", "kept")
+    assert (code, out) == (2, "")
+    said, error = err.splitlines()
+    assert said.startswith("drive, logistic could not be trained: ")
+    assert "no model could be trained" in error
+    assert not (tmp_path / "kept" / "leaderboard.json").exists()
+    assert not list((tmp_path / "kept").glob("cells/*"))

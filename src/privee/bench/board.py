@@ -41,13 +41,20 @@ class Board:
         """Those of defenses that can be used on the model."""
         return tuple(row for row in self.rows if not row.reason)
 
+    @property
+    def lasting(self) -> tuple[Row, ...]:
+        """Those that hold elsewhere too.
+
+        In files of before, a reason may be that of a training which failed, such as for a file that was away.
+        """
+        return self.rows if "untrained" in self.about["done"] else self.usable
+
 
 def make_board(plan: Plan, folder: Path, done: Done, command: str, known: Board | None = None) -> Board:
     """What the folder holds of a plan, and beside it what is known from elsewhere."""
-    rows = tuple(rows_of(plan, CellFolder(folder), () if known is None else known.rows))
-    if not rows:
-        early = "stopped before anything was measured; the same command with more minutes goes on"
-        raise PriveeError(early if done.stopped else f"{folder} holds nothing that was measured with these settings")
+    rows = tuple(rows_of(plan, CellFolder(folder), () if known is None else known.lasting))
+    if all(row.reason for row in rows):
+        raise PriveeError(_nothing(folder, done, rows))
     tried = {part.name: list(plan.attacks_of(part)) for part in PARTS if plan.attacks_of(part)}
     about = {
         "command": command,
@@ -58,9 +65,22 @@ def make_board(plan: Plan, folder: Path, done: Done, command: str, known: Board 
         "attacks": tried,
         "left_out": list(plan.left_out),
         "not_begun": _not_begun(plan, rows),
-        "done": dataclasses.asdict(done),
+        # Names alone: reasons have paths in them, and a board is for others too.
+        "done": dataclasses.asdict(done) | {"untrained": list(done.untrained)},
     }
     return Board(about=about, rows=rows)
+
+
+def _nothing(folder: Path, done: Done, rows: Sequence[Row]) -> str:
+    """Why there is no leaderboard."""
+    if rows:
+        return (
+            f"nothing to compare: {rows[0].what} cannot be used on {rows[0].dataset}, {rows[0].model}: {rows[0].reason}"
+        )
+    if done.untrained:
+        return "nothing is measured: no model could be trained; with that put right, the same command goes on"
+    early = "stopped before anything was measured; the same command with more minutes goes on"
+    return early if done.stopped else f"{folder} holds nothing that was measured with these settings"
 
 
 def _not_begun(plan: Plan, rows: Sequence[Row]) -> list[str]:

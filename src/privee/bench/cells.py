@@ -17,8 +17,10 @@ from privee.atomic import read_json, write_json
 from privee.attacks import attack as make_attack
 from privee.audit.results import Finding
 from privee.audit.saving import finding_of
+from privee.bench.parts import WORTH
 from privee.bench.plan import Batch, Plan
 from privee.bench.source_marks import source_mark
+from privee.bench.worth import DEFENSE
 from privee.defenses import defense as make_defense
 from privee.errors import PriveeError
 from privee.version import __version__
@@ -60,16 +62,17 @@ class CellFolder:
 
     def has(self, cell: Cell) -> bool:
         """Whether it was measured."""
-        return self._file(cell.key).exists()
+        return self._file(cell.key).exists() and (cell.settings["part"] != WORTH or self.get(cell) is not None)
 
     def get(self, cell: Cell) -> dict[str, Any] | None:
-        """What was measured, None if it was not yet."""
-        if not self.has(cell):
+        """What was measured, None if it was not yet; so too where it may be that only a training failed."""
+        if not self._file(cell.key).exists():
             return None
         kept = read_json(self._file(cell.key))
         if not isinstance(kept, dict) or kept.get("settings") != json.loads(json.dumps(cell.settings)):
             raise PriveeError(f"{self._file(cell.key)} is damaged; remove it, and it is measured again")
-        return kept
+        worth = kept.get("worth", {})
+        return None if "reason" in worth and worth.get("of") != DEFENSE else kept
 
     def add(self, cell: Cell, values: Mapping[str, Any]) -> None:
         """Keep a cell; it is on disk when this returns, whole or not at all."""

@@ -30,6 +30,8 @@ def not_in_it(board: Board) -> str:
     left_out = ", ".join(f"`{name}`" for name in about["left_out"]) or "none"
     slow = "" if size["slow"] else " Slow attacks and slow defenses are left out of a quick one."
     unfinished = f"{waiting:,} of {about['done']['planned']:,} planned cells are not measured yet{_waiting(board)}. "
+    if about["done"].get("untrained"):
+        unfinished += f"Models that could not be trained: {'; '.join(about['done']['untrained'])}. "
     passive = "; ".join(f"of {name}: {', '.join(columns)}" for name, columns in PASSIVE_COLUMNS.items())
     return (
         f"## What is not in it\n\n{unfinished if waiting else ''}Attacks that are registered and not tried: "

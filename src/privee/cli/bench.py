@@ -106,11 +106,13 @@ def bench(
                 data_dir=data_dir,
                 minutes=minutes,
                 progress=progress,
-                known=() if before is None else before.rows,
+                known=() if before is None else before.lasting,
             )
             done = work.run()
     except KeyboardInterrupt:
         raise InterruptedByUserError("interrupted; the same command goes on where it stopped") from None
+    for model, reason in done.untrained.items():
+        note(f"{model} could not be trained: {reason}")
     board = make_board(plan, folder, done, f"privee bench {'--full' if full else '--quick'}", before)
     save_board(board, folder / FILE)
     written = "" if target is None else _written(board, target)
