@@ -5,6 +5,7 @@ import json
 import pytest
 
 from privee.bench.board import save_board
+from privee.cli.bench import print_board
 from tests._support.made_boards import board, row
 
 
@@ -70,3 +71,17 @@ def test_a_model_without_its_data_is_said_in_one_line_and_is_no_result(privee, t
     assert "no model could be trained" in error
     assert not (tmp_path / "kept" / "leaderboard.json").exists()
     assert not list((tmp_path / "kept").glob("cells/*"))
+
+
+def test_the_table_marks_what_is_not_finished_and_what_is_older_and_says_of_how_many_models(capsys):
+    rows = [row(name, dataset=dataset) for name in ("none", "ordered-dp:epsilon=4") for dataset in ("a", "b")]
+    print_board(board(*rows))
+    plain = capsys.readouterr().out
+    assert not {"*", "†"} & set(plain)
+    assert max(map(len, plain.splitlines())) <= 80
+    print_board(board(*rows, row("rounding", missing=("ten",)), row("ope:k=[1]", older=True)))
+    shown = capsys.readouterr().out
+    found = {" ".join(line.split()[:3]) for line in shown.splitlines() if line}
+    assert {"none 2 0.90", "rounding * 1", "ope:k=[1] † 1"} <= found
+    assert "* not measured in all three ways of asking" in shown
+    assert "† in part measured by an earlier version" in shown

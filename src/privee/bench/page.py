@@ -10,6 +10,7 @@ from privee.atomic import whole_file
 from privee.bench.attacks_section import attacks_section
 from privee.bench.board import Board, save_board
 from privee.bench.equal_epsilon import section as equal_epsilon_section
+from privee.bench.marks import legend, marks, marks_of
 from privee.bench.page_notes import epsilons, made, not_in_it
 from privee.bench.picture import SHOWN_DPI, draw
 from privee.bench.rows import Row
@@ -111,7 +112,7 @@ def _summary(lines: Sequence[Line]) -> str:
     more = ("calibration", "µs", "distances", "inner products", "correlations", "epsilon", "order proven")
     body = [
         [
-            f"`{line.what}`{_marks(missing=not line.complete, older=line.older)}",
+            f"`{line.what}`{marks_of(line)}",
             str(line.models),
             *(_both(one, _share) for one in (line.once, line.ten, line.chosen, line.column)),
             _both(line.l1_moved, _moved),
@@ -126,14 +127,7 @@ def _summary(lines: Sequence[Line]) -> str:
         for line in lines
     ]
     table = markdown((*head, *more), body, 1, fold=False)
-    star = "\\* not all of its cells are measured yet; one of fewer models than another does not compare with it."
-    dagger = "† in part measured by an earlier version, or with other settings."
-    said = {star: any(not line.complete for line in lines), dagger: any(line.older for line in lines)}
-    return "\n\n".join([table, *(words for words, holds in said.items() if holds)])
-
-
-def _marks(*, missing: bool, older: bool) -> str:
-    return f"{' *' if missing else ''}{' †' if older else ''}"
+    return "\n\n".join([table, *(words.replace("*", "\\*") for words in legend(lines))])
 
 
 def _model(board: Board, dataset: str, model: str) -> str:
@@ -156,7 +150,7 @@ def _left_table(rows: Sequence[Row]) -> str:
     ]
     body = [
         [
-            f"`{row.what}`{_marks(missing=bool(row.missing), older=row.older)}",
+            f"`{row.what}`{marks(missing=bool(row.missing), older=row.older)}",
             *(text for left in (row.once, row.ten, row.chosen) for text in _two(left)),
             "" if row.coordinator is None else " / ".join(_two(row.coordinator)),
             _told(row),

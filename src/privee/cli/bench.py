@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
+from rich.text import Text
 
 from privee.cli.names import (
     ATTACK,
@@ -162,16 +163,30 @@ def _written(board: Board, target: Path) -> str:
 
 def print_board(board: Board) -> None:
     """All models together, one line per defense."""
+    from privee.bench.marks import legend, marks_of
     from privee.bench.summary import lines_of
 
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column("", overflow="fold")
-    for heading in ("once", "ten\ntimes", "5\nchosen", "worst\ncolumn", "moved", "ranking\nkept", "AUC\nlost"):
+    for heading in (
+        "mod-\nels",
+        "once",
+        "ten\ntimes",
+        "5\nchosen",
+        "worst\ncolumn",
+        "moved",
+        "ranking\nkept",
+        "AUC\nlost",
+    ):
         table.add_column(heading, justify="right", no_wrap=True)
-    for line in lines_of(board):
+    lines = lines_of(board)
+    for line in lines:
         shares = (line.once, line.ten, line.chosen, line.column, line.l1_moved, line.ranking_kept, line.auc_lost)
-        table.add_row(folded(line.what, 24), *map(_median, shares))
+        what = Text(folded(line.what + marks_of(line), 21))  # not markup: specs have brackets
+        table.add_row(what, str(line.models), *map(_median, shares))
     out.print(table)
+    for words in legend(lines):
+        out.print(words, markup=False)
     out.print(
         "Medians over models. Once, ten times, 5 chosen: of the best guess's error, the share that the best attack is "
         "left with when it asks once, ten times, or five times with own columns of its choice. Moved: mean L1."
