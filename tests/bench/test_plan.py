@@ -151,6 +151,8 @@ def test_what_parties_send_is_attacked_once_whatever_is_released(monkeypatch):
     sent = [batch for batch in plan.batches if batch.what == "sent"]
     assert [batch.case.protection for batch in sent] == ["", "seal:codes=4"]
     assert [plan.defenses_of(batch.case, batch.part) for batch in sent] == [("none",), ("none",)]
+    unasked = dataclasses.replace(plan, defenses=("rounding",))
+    assert [batch.case.protection for batch in unasked.batches if batch.what == "sent"] == ["seal:codes=4"]
     monkeypatch.setattr("privee.bench.plan.sees_embeddings", lambda spec: False)
     assert [batch.case.protection for batch in plan.batches if batch.what == "sent"] == ["seal:codes=4"]
 

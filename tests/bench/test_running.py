@@ -240,6 +240,41 @@ def test_rows_measured_otherwise_stand_until_they_are_measured_again(measured, t
     assert (again[0].parts, again[0].once) == (board.rows[0].parts, board.rows[0].once)
 
 
+def test_what_is_measured_by_a_plan_without_chosen_attacks_takes_the_place_of_what_is_known(measured, tmp_path):
+    """It can never ask in all three ways; a known row that did stands only while something of the plan is missing."""
+    _, _, _, known = measured
+    wanted = plan(defenses=("none",), attacks=("learned-inversion:simulations=1",))
+    begun = Bench(plan=wanted, folder=tmp_path, jobs=1, progress=_until_once).run()
+    before = make_board(wanted, tmp_path, begun, "test", known).rows
+    assert [(row.older, row.once) for row in before] == [(True, known.rows[0].once)]
+    done = Bench(plan=wanted, folder=tmp_path, jobs=1, known=known.rows).run()
+    (mine,) = make_board(wanted, tmp_path, done, "test", known).rows
+    assert done.measured == done.planned == 3
+    assert (mine.older, mine.once.attacks, mine.missing) == (False, 1, ())
+
+
+def _until_once(done, of, what):
+    if "once" in what:
+        raise TimeIsUpError
+
+
+def test_a_row_of_today_that_is_not_finished_is_not_called_older(measured):
+    """Another seed is missing, and no cell differs."""
+    folder, wanted, done, known = measured
+    more = dataclasses.replace(wanted, size=dataclasses.replace(SIZE, seeds=2))
+    rows = make_board(more, folder / "nothing", done, "test", known).rows
+    assert [(row.older, row.once) for row in rows] == [(False, row.once) for row in known.rows]
+    assert all({"worth", "once", "chosen", "ten"} <= set(row.missing) for row in rows)
+
+
+def test_no_row_is_opened_for_a_defense_that_nobody_asked_for(measured, tmp_path):
+    """Not even by what the parties send, which is told in the row of the scores."""
+    _, wanted, done, known = measured
+    alone = dataclasses.replace(wanted, defenses=("ordered-dp:epsilon=4",), protections=())
+    board = make_board(alone, tmp_path, done, "test", known)
+    assert [(row.what, row.older) for row in board.rows] == [("ordered-dp:epsilon=4", False)]
+
+
 def test_an_unusable_defense_of_a_board_from_elsewhere_is_not_attacked(tmp_path):
     wanted = plan(size=dataclasses.replace(SIZE, parts=("once",)), defenses=("none", "privee-u+:schedule=[0.1,0.2]"))
     done, board = measure(tmp_path / "here", wanted)
