@@ -224,3 +224,17 @@ def test_what_there_is_not_is_refused_in_one_line(given, line):
     with pytest.raises(SettingError, match=line) as error:
         Plan(size=QUICK, **given)
     assert "\n" not in str(error.value)
+
+
+def test_what_is_named_twice_is_measured_once():
+    """A model that is there twice would have each of its findings pooled as if they were of two seeds."""
+    twice = {
+        "datasets": ("digits", "digits"),
+        "models": ("mlp", "logistic", "mlp"),
+        "defenses": ("none", "none"),
+        "attacks": ("prior-informed", "prior-informed"),
+        "protections": ("seal:codes=8", "seal:codes=8"),
+    }
+    plan = Plan(size=QUICK, **twice)
+    assert {name: getattr(plan, name) for name in twice} == {k: tuple(dict.fromkeys(v)) for k, v in twice.items()}
+    assert len(set(plan.batches)) == len(list(plan.batches))

@@ -118,9 +118,9 @@ class Plan:
         attacks = self.attacks or registered_attacks()
         if not any(attacks_for(part, attacks, slow=self._slow) for part in PARTS):
             raise SettingError(f"none of these attacks can be compared: {', '.join(attacks)}")
-        for name, value in (("datasets", datasets), ("defenses", defenses), ("protections", protections)):
+        named = {"datasets": datasets, "models": self.models, "defenses": defenses, "protections": protections}
+        for name, value in (named | {"attacks": attacks}).items():
             object.__setattr__(self, name, tuple(dict.fromkeys(value)))
-        object.__setattr__(self, "attacks", tuple(dict.fromkeys(attacks)))
 
     @property
     def _slow(self) -> bool:
