@@ -12,6 +12,9 @@ from tests._support.made_boards import board, row
 @pytest.fixture
 def kept(tmp_path):
     save_board(board(row("none"), row("ordered-dp:epsilon=4", moved=0.3)), tmp_path / "kept" / "leaderboard.json")
+    for folder in ("folder.md", "figures.json", "images/drawn.png"):
+        (tmp_path / "kept" / folder).mkdir(parents=True)
+    (tmp_path / "kept" / "file").write_text("not a folder")
     (tmp_path / "kept" / "broken.json").write_text('{"about": {}, "rows": [{"dataset": "digits"}]}')
     return tmp_path / "kept"
 
@@ -35,6 +38,10 @@ def test_one_command_writes_page_picture_and_figures(good, kept, tmp_path):
         ("bench --protections codes=8", "a protection is written seal:SPEC"),
         ("bench --protections seal:codes=1", "codes of a seal"),
         ("bench --page page.html", "ends in .md"),
+        ("bench --minutes 1e-9 --page kept/folder.md", "kept/folder.md is a folder"),
+        ("bench --minutes 1e-9 --page kept/figures.md", "kept/figures.json is a folder"),
+        ("bench --minutes 1e-9 --page kept/drawn.md", "kept/images/drawn.png is a folder"),
+        ("bench --minutes 1e-9 --page kept/file/x.md", "kept/file is not a folder"),
         ("bench --minutes 0", "minutes must be a number above 0"),
         ("bench --jobs 0", "jobs"),
         ("bench --from nowhere.json", "there is no nowhere.json"),
@@ -42,11 +49,12 @@ def test_one_command_writes_page_picture_and_figures(good, kept, tmp_path):
         ("bench nope", "No such command"),
     ],
 )
-def test_bad_input_gets_one_line(privee, kept, line, said):
+def test_bad_input_gets_one_line(privee, kept, tmp_path, line, said):
     code, out, err = privee(*line.split())
     assert (code, out) == (2, "")
     assert said in err
     assert err.count("\n") == 1
+    assert not (tmp_path / "bench-results").exists()  # nothing was measured before it was refused
 
 
 def test_a_board_from_elsewhere_goes_on_with_what_is_new(good, tmp_path):

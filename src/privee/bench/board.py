@@ -90,13 +90,19 @@ def _not_begun(plan: Plan, rows: Sequence[Row]) -> list[str]:
     return [what for what in dict.fromkeys(planned) if what not in begun]
 
 
-def save_board(board: Board, path: Path) -> Path:
-    """Write it, whole or not at all, a row on a line."""
+def board_text(board: Board) -> str:
+    """As it is saved, a row on a line."""
     rows = ",\n".join(json.dumps(dataclasses.asdict(row), allow_nan=False) for row in board.rows)
     about = json.dumps(dict(board.about), indent=1, allow_nan=False)
+    return f'{{"about": {about},\n"rows": [\n{rows}\n]}}\n'
+
+
+def save_board(board: Board, path: Path) -> Path:
+    """Write it, whole or not at all."""
+    text = board_text(board)
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path, force=True) as partial:
-        partial.write_text(f'{{"about": {about},\n"rows": [\n{rows}\n]}}\n', encoding="utf-8")
+        partial.write_text(text, encoding="utf-8")
     return path
 
 
