@@ -1,11 +1,12 @@
 """`privee bench`: its page, and bad input in one line."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from privee.bench.board import save_board
-from privee.cli.bench import print_board
+from privee.cli.bench import command_line, print_board
 from tests._support.made_boards import board, row
 
 
@@ -63,7 +64,11 @@ def test_a_board_from_elsewhere_goes_on_with_what_is_new(good, tmp_path):
     assert "| `none` |" in (tmp_path / "first.md").read_text()
     assert json.loads((tmp_path / "first.json").read_text()) == first
     again = good(*line.split(), *["-d", "none", "-d", "label-only", "-o", "second", "--from", "first/leaderboard.json"])
-    rows = json.loads(again)["rows"]
+    rows, about = json.loads(again)["rows"], json.loads(again)["about"]
+    options = "--datasets breast-cancer --models logistic -d none -d label-only -a equation-solving --protections none"
+    assert about["command"] == f"privee bench --quick {options} --from leaderboard.json"
+    assert about["from"] == {"file": "leaderboard.json", "rows": 1}
+    assert about["size"]["datasets"] == ["breast-cancer"]
     assert rows[0] == first["rows"][0]
     assert rows[1]["defense"] == "label-only"
     assert rows[1]["once"] is not None
@@ -93,3 +98,22 @@ def test_the_table_marks_what_is_not_finished_and_what_is_older_and_says_of_how_
     assert {"none 2 0.90", "rounding * 1", "ope:k=[1] † 1"} <= found
     assert "* not measured in all three ways of asking" in shown
     assert "† in part measured by an earlier version" in shown
+
+
+def test_the_command_is_recorded_with_what_decides_what_is_measured_and_without_folders():
+    assert command_line(False, None, None, None, None, None, None) == "privee bench --quick"
+    given = (["adult"], ["mlp"], ["a:b=[1, 2]"], ["x"], ["none"])
+    assert command_line(True, *given, Path("/home/me/all.json")) == (
+        "privee bench --full --datasets adult --models mlp -d 'a:b=[1, 2]' -a x --protections none --from all.json"
+    )
+
+
+def test_rows_of_a_file_that_are_not_asked_for_are_counted_before_they_are_left_out(privee, tmp_path):
+    save_board(board(row("none"), row("ordered-dp:epsilon=4"), row("none", dataset="adult")), tmp_path / "known.json")
+    line = "bench --datasets digits --models mlp -d none --protections none -a logistic-regression --minutes 1e-9"
+    code, _, err = privee(*line.split(), "--from", "known.json", "-o", "new")
+    assert code == 0
+    assert err.splitlines()[0] == "2 of the 3 rows of known.json are not asked for, and left out"
+    made = json.loads((tmp_path / "new" / "leaderboard.json").read_text())
+    assert [(one["defense"], one["older"]) for one in made["rows"]] == [("none", True)]
+    assert made["about"]["from"] == {"file": "known.json", "rows": 1}

@@ -50,25 +50,39 @@ class Board:
         return self.rows if "untrained" in self.about["done"] else self.usable
 
 
-def make_board(plan: Plan, folder: Path, done: Done, command: str, known: Board | None = None) -> Board:
-    """What the folder holds of a plan, and beside it what is known from elsewhere."""
-    rows = tuple(rows_of(plan, CellFolder(folder), () if known is None else known.lasting))
+def make_board(
+    plan: Plan, folder: Path, done: Done, command: str, known: Board | None = None, known_file: str = ""
+) -> Board:
+    """What the folder holds of a plan, and beside it what is known from elsewhere, from a file of that name."""
+    cells = CellFolder(folder)
+    rows = tuple(rows_of(plan, cells, () if known is None else known.lasting))
     if all(row.reason for row in rows):
         raise PriveeError(_nothing(folder, done, rows))
     tried = {part.name: list(plan.attacks_of(part)) for part in PARTS if plan.attacks_of(part)}
-    about = {
+    about: dict[str, Any] = {
         "command": command,
         "privee": __version__,
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "machine": {"cores": len(os.sched_getaffinity(0)), "system": f"{platform.system()} {platform.machine()}"},
-        "size": dataclasses.asdict(plan.size),
+        "size": dataclasses.asdict(plan.size) | {"datasets": plan.datasets},
         "attacks": tried,
         "left_out": list(plan.left_out),
         "not_begun": _not_begun(plan, rows),
         # Names alone: reasons have paths in them, and a board is for others too.
         "done": dataclasses.asdict(done) | {"untrained": list(done.untrained)},
     }
+    if known is not None:
+        taken = sum(row.older or not cells.hold(row.cells) for row in rows)
+        about["from"] = {"file": known_file, "rows": taken}
     return Board(about=about, rows=rows)
+
+
+def outside(plan: Plan, known: Board) -> int:
+    """How many rows of a board the plan does not have: they are not in what is made of it."""
+    planned = {
+        (case.dataset, case.model, case.protection, spec) for case in plan.cases for spec in plan.defenses_of(case)
+    }
+    return sum(row.place not in planned for row in known.rows)
 
 
 def _nothing(folder: Path, done: Done, rows: Sequence[Row]) -> str:

@@ -83,6 +83,10 @@ class CellFolder:
         mine = set(keys)
         return sum(file.stem not in mine for file in self._folder.glob("*.json"))
 
+    def hold(self, keys: Iterable[str]) -> bool:
+        """Whether cells of all these names lie here."""
+        return all(self._file(key).exists() for key in keys)
+
     def _file(self, key: str) -> Path:
         return self._folder / f"{key}.json"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,7 +57,9 @@ def bench(
     folder: Folder = Path("bench-results"),
     known: Annotated[
         Path | None,
-        typer.Option("--from", help="A leaderboard's JSON, measured elsewhere: what it has is not measured again."),
+        typer.Option(
+            "--from", help="A leaderboard's JSON, measured elsewhere: what it has of this is not measured again."
+        ),
     ] = None,
     target: Annotated[
         Path | None, typer.Option("--page", help="Also write it as this page; its picture and JSON go beside it.")
@@ -82,7 +85,7 @@ def bench(
     _check_names(datasets or [], models or [], attacks or [], defenses or [])
 
     from privee.bench import SIZES, Bench, Plan, load_board, make_board, save_board
-    from privee.bench.board import FILE
+    from privee.bench.board import FILE, outside
     from privee.bench.page import check_page
     from privee.bench.plan import MODELS
 
@@ -97,6 +100,9 @@ def bench(
         attacks=tuple(attacks or ()),
         protections=None if protections is None else tuple(text for text in protections if text != "none"),
     )
+    command = command_line(full, datasets, models, defenses, attacks, protections, known)
+    if before is not None and (left_out := outside(plan, before)):
+        note(f"{left_out:,} of the {len(before.rows):,} rows of {known} are not asked for, and left out")
     try:
         with progress_bar("leaderboard") as progress:
             work = Bench(
@@ -114,7 +120,7 @@ def bench(
         raise InterruptedByUserError("interrupted; the same command goes on where it stopped") from None
     for model, reason in done.untrained.items():
         note(f"{model} could not be trained: {reason}")
-    board = make_board(plan, folder, done, f"privee bench {'--full' if full else '--quick'}", before)
+    board = make_board(plan, folder, done, command, before, "" if known is None else known.name)
     save_board(board, folder / FILE)
     written = "" if target is None else _written(board, target)
     _tell_rest(done)
@@ -124,6 +130,16 @@ def bench(
     print_board(board)
     as_page = f"written: {written}" if written else f"as a page: privee bench page -o {folder}"
     out.print(f"Kept in {folder / FILE}; {as_page}", markup=False)
+
+
+def command_line(
+    full: bool, datasets: Many, models: Many, defenses: Many, attacks: Many, protections: Many, known: Path | None
+) -> str:
+    """What decides what is measured, for whoever wants to do it again; a file without the folder it lay in here."""
+    named = {"--datasets": datasets, "--models": models, "-d": defenses, "-a": attacks, "--protections": protections}
+    options = [word for option, some in named.items() for one in some or () for word in (option, one)]
+    taken = [] if known is None else ["--from", known.name]
+    return shlex.join(["privee", "bench", "--full" if full else "--quick", *options, *taken])
 
 
 def _check_names(datasets: list[str], models: list[str], attacks: list[str], defenses: list[str]) -> None:
