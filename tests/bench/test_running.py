@@ -139,7 +139,6 @@ def test_a_changed_source_file_is_measured_again(measured, monkeypatch):
     measure(folder, wanted)
     assert len(lines(folder)) == before
     monkeypatch.setattr("privee.bench.cells.source_mark", lambda cls: "changed")
-    monkeypatch.setattr("privee.bench.running.source_mark", lambda cls: "changed")
     measure(folder, wanted)
     assert len(lines(folder)) == before + 2
 

@@ -117,3 +117,32 @@ def test_rows_of_a_file_that_are_not_asked_for_are_counted_before_they_are_left_
     made = json.loads((tmp_path / "new" / "leaderboard.json").read_text())
     assert [(one["defense"], one["older"]) for one in made["rows"]] == [("none", True)]
     assert made["about"]["from"] == {"file": "known.json", "rows": 1}
+
+
+@pytest.mark.parametrize(("end", "code"), [(KeyboardInterrupt(), 130), (SystemExit(143), 143)])
+def test_what_was_measured_before_an_interruption_is_on_the_board(privee, tmp_path, monkeypatch, end, code):
+    """By Ctrl-C, or by SIGTERM: `bench page` then has what the folder holds, and not what it held the last time."""
+    line = "bench --datasets breast-cancer --models logistic -d none --protections none -a logistic-regression --jobs 1"
+
+    def interrupted(*_):
+        raise end
+
+    monkeypatch.setattr("privee.bench.running.Bench._attack", interrupted)
+    try:
+        found = privee(*line.split(), "-o", "kept")[0]
+    except SystemExit as left:  # as the command ends then, with its code
+        found = left.code
+    assert found == code
+    made = json.loads((tmp_path / "kept" / "leaderboard.json").read_text())
+    assert [(one["defense"], one["missing"]) for one in made["rows"]] == [("none", ["once", "ten"])]
+    assert (made["about"]["done"]["measured"], made["about"]["done"]["stopped"]) == (1, True)
+
+
+def test_an_interruption_before_anything_is_measured_leaves_no_board(privee, tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("privee.bench.running.Bench._measure", interrupted)
+    code, out, err = privee("bench", "-o", "kept")
+    assert (code, out, err) == (130, "", "privee: interrupted; the same command goes on where it stopped\n")
+    assert not (tmp_path / "kept").exists()

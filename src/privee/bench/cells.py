@@ -17,6 +17,7 @@ from privee.atomic import read_json, write_json
 from privee.attacks import attack as make_attack
 from privee.audit.results import Finding
 from privee.audit.saving import finding_of
+from privee.audit.task import Task
 from privee.bench.parts import WORTH
 from privee.bench.plan import Batch, Plan
 from privee.bench.source_marks import source_mark
@@ -100,3 +101,10 @@ def plain_finding(finding: Finding) -> dict[str, Any]:
 def findings_in(kept: Mapping[str, Any] | None) -> list[Finding]:
     """The findings of a cell; none of one that was not measured."""
     return [finding_of(dict(record)) for record in (kept or {}).get("findings", ())]
+
+
+def marked(task: Task) -> Task:
+    """The same work if also the files of the defense and the attack are the same."""
+    marks: list[Any] = [source_mark(type(make_defense(task.defense))), source_mark(type(make_attack(task.attack)))]
+    key = hashlib.sha256("".join([task.key, *marks]).encode()).hexdigest()
+    return dataclasses.replace(task, key=key)

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from privee.attacks import attack as make_attack
 from privee.audit import Subject
 from privee.audit.engine import Engine, one_thread, spread
 from privee.audit.grid import run_kept, studies_of, tasks_of
 from privee.audit.results import Finding
 from privee.audit.task import Task
 from privee.bench.cases import Case, subject_of
-from privee.bench.cells import Cell, CellFolder, cells_of, plain_finding
+from privee.bench.cells import Cell, CellFolder, cells_of, marked, plain_finding
 from privee.bench.guesses import RememberedGuesses
 from privee.bench.models import Models
 from privee.bench.parts import Part
 from privee.bench.plan import Batch, Plan
 from privee.bench.rows import Row
-from privee.bench.source_marks import source_mark
 from privee.bench.waves import Planned, waves_of
 from privee.bench.worth import Asked, varies, worth_of
-from privee.defenses import defense as make_defense
 from privee.errors import SettingError
 
 NamedProgress = Callable[[int, int, str], None]
@@ -95,6 +91,7 @@ class Bench:
     known: Sequence[Row] = ()
     _guesses: RememberedGuesses = dataclasses.field(default_factory=RememberedGuesses)
     _held: dict[Case, Subject] = dataclasses.field(default_factory=dict)
+    _began: float = dataclasses.field(default_factory=time.monotonic)
     _done: int = 0
     _wanted: int = 0
     _until: float = math.inf
@@ -119,28 +116,37 @@ class Bench:
 
     def run(self) -> Done:
         """Measure what is missing, until all is done or the minutes are over."""
-        start, stopped = time.monotonic(), False
-        self._until = math.inf if self.minutes is None else start + 60 * self.minutes
-        planned = [(batch, cells_of(self.plan, batch)) for batch in self.plan.batches]
+        self._began, stopped = time.monotonic(), False
+        self._until = math.inf if self.minutes is None else self._began + 60 * self.minutes
+        planned = self._planned()
         self._wanted = sum(not self._has(cell) for _, cells in planned for cell in cells)
         try:
             for wave in waves_of(planned):
                 self._measure(wave)
         except TimeIsUpError:
             stopped = True
+        return self.so_far(stopped=stopped)
+
+    def so_far(self, *, stopped: bool) -> Done:
+        """How far it came; also of a run that was interrupted."""
         # What cannot be used has no further parts.
-        usable = (
-            (b, c) for b, cells in planned for c in cells if b.part is None or (b.case, c.defense) not in self._unusable
-        )
-        every = [cell for _, cell in usable]
+        every = [
+            cell
+            for batch, cells in self._planned()
+            for cell in cells
+            if batch.part is None or (batch.case, cell.defense) not in self._unusable
+        ]
         return Done(
             measured=sum(map(self._has, every)),
             planned=len(every),
             others=self.cells.others(cell.key for cell in every),
-            seconds=round(time.monotonic() - start, 1),
+            seconds=round(time.monotonic() - self._began, 1),
             stopped=stopped,
             untrained=self._untrained,
         )
+
+    def _planned(self) -> list[Planned]:
+        return [(batch, cells_of(self.plan, batch)) for batch in self.plan.batches]
 
     def _has(self, cell: Cell) -> bool:
         return cell.key in self._known or self.cells.has(cell)
@@ -197,7 +203,7 @@ class Bench:
         asks = specs if part.queries == 1 else self._that_vary(subject, specs, batch.seed)
         grid = self.plan.grid(part, asks or specs[:1], batch.seed)
         studies = list(studies_of([subject], grid, self._guesses)) if asks else []
-        tasks = [_marked(task) for study in studies for task in tasks_of(study, grid, shown=False)]
+        tasks = [marked(task) for study in studies for task in tasks_of(study, grid, shown=False)]
         return Asking(missing, [column.name for column in subject.private_columns], asks, tasks)
 
     def _attack(self, case: Case, asking: Sequence[Asking], what: str) -> None:
@@ -235,10 +241,3 @@ class Bench:
         self.progress(self._done + done, self._wanted, what)
         if time.monotonic() > self._until:
             raise TimeIsUpError
-
-
-def _marked(task: Task) -> Task:
-    """The same work if also the files of the defense and the attack are the same."""
-    marks: list[Any] = [source_mark(type(make_defense(task.defense))), source_mark(type(make_attack(task.attack)))]
-    key = hashlib.sha256("".join([task.key, *marks]).encode()).hexdigest()
-    return dataclasses.replace(task, key=key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,6 +24,7 @@ from privee.cli.names import (
     defense_names,
 )
 from privee.cli.output import InterruptedByUserError, folded, note, out, print_json, progress_bar
+from privee.errors import PriveeError
 
 if TYPE_CHECKING:
     from privee.bench import Board
@@ -103,25 +105,34 @@ def bench(
     command = command_line(full, datasets, models, defenses, attacks, protections, known)
     if before is not None and (left_out := outside(plan, before)):
         note(f"{left_out:,} of the {len(before.rows):,} rows of {known} are not asked for, and left out")
+    work = Bench(
+        plan=plan,
+        folder=folder,
+        jobs=jobs,
+        engine="ray" if ray else "local",
+        data_dir=data_dir,
+        minutes=minutes,
+        known=() if before is None else before.lasting,
+    )
+
+    def keep(done: Done) -> Board:
+        board = make_board(plan, folder, done, command, before, "" if known is None else known.name)
+        save_board(board, folder / FILE)
+        return board
+
     try:
         with progress_bar("leaderboard") as progress:
-            work = Bench(
-                plan=plan,
-                folder=folder,
-                jobs=jobs,
-                engine="ray" if ray else "local",
-                data_dir=data_dir,
-                minutes=minutes,
-                progress=progress,
-                known=() if before is None else before.lasting,
-            )
+            work.progress = progress
             done = work.run()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as end:  # the second is that of SIGTERM
+        with contextlib.suppress(PriveeError):  # such as that nothing is measured yet
+            keep(work.so_far(stopped=True))
+        if isinstance(end, SystemExit):
+            raise
         raise InterruptedByUserError("interrupted; the same command goes on where it stopped") from None
     for model, reason in done.untrained.items():
         note(f"{model} could not be trained: {reason}")
-    board = make_board(plan, folder, done, command, before, "" if known is None else known.name)
-    save_board(board, folder / FILE)
+    board = keep(done)
     written = "" if target is None else _written(board, target)
     _tell_rest(done)
     if as_json:
