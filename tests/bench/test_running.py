@@ -383,18 +383,6 @@ def test_the_protections_of_a_model_are_measured_side_by_side(tmp_path):
     ]
 
 
-def test_a_damaged_cell_is_named(measured, tmp_path):
-    wanted = measured[1]
-    cell = cells_of(wanted, next(iter(wanted.batches)))[0]
-    folder = CellFolder(tmp_path)
-    folder.add(cell, {"worth": {}})
-    assert folder.get(cell)["worth"] == {}
-    file = tmp_path / "cells" / f"{cell.key}.json"
-    file.write_text(file.read_text().replace('"seed": 0', '"seed": 1'))
-    with pytest.raises(PriveeError, match="is damaged; remove it"):
-        folder.get(cell)
-
-
 def test_guesses_are_worked_out_once_for_the_same_records(monkeypatch):
     """Also behind another model; not for other records, another seed, or column by column."""
     counted = []

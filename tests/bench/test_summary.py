@@ -176,14 +176,6 @@ def test_a_page_is_markdown(tmp_path):
         write_page(board(row("none")), tmp_path / "page.html")
 
 
-def test_a_page_that_cannot_be_made_leaves_no_file(tmp_path, monkeypatch):
-    """Neither its figures nor its picture, nor a folder for them."""
-    monkeypatch.setattr("privee.bench.page.draw", lambda lines: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        write_page(board(row("none")), tmp_path / "new" / "page.md")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_board_that_is_not_there_is_said(tmp_path):
     with pytest.raises(PriveeError, match="measure first"):
         load_board(tmp_path)

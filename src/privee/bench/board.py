@@ -17,6 +17,7 @@ from privee.bench.parts import PARTS
 from privee.bench.plan import Plan
 from privee.bench.rows import Measured, Row, rows_of
 from privee.bench.running import Done
+from privee.bench.shapes import About, Worth, fits
 from privee.bench.tried import Left, Tried
 from privee.errors import PriveeError
 from privee.version import __version__
@@ -127,10 +128,22 @@ def load_board(path: Path) -> Board:
         raise PriveeError(f"there is no {file}; measure first, such as `privee bench --quick`")
     saved = read_json(file)
     try:
-        rows = tuple(_row(record) for record in saved["rows"])
-        return Board(about=dict(saved["about"]), rows=rows)
+        json.dumps(saved, allow_nan=False, ensure_ascii=False).encode()  # what can be written again
+        board = Board(about=dict(saved["about"]), rows=tuple(map(_row, saved["rows"])))
+        wrong = _wrong(board)
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise PriveeError(f"{file} is no leaderboard that can be read") from None
+        wrong = "it has not what a leaderboard has"
+    if wrong:
+        raise PriveeError(f"{file} is no leaderboard that can be read: {wrong}")
+    return board
+
+
+def _wrong(board: Board) -> str:
+    """What is damaged, such as by hand; empty if nothing is."""
+    if not fits(board.about, About):
+        return "something is wrong in what it says about itself"
+    sound = (fits(row, Row) and (not row.worth or fits(row.worth, Worth)) for row in board.rows)
+    return next((f"something is wrong in row {number}" for number, fine in enumerate(sound, 1) if not fine), "")
 
 
 def _row(record: Mapping[str, Any]) -> Row:

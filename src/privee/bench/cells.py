@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from privee.atomic import read_json, write_json
 from privee.attacks import attack as make_attack
@@ -20,6 +20,7 @@ from privee.audit.saving import finding_of
 from privee.audit.task import Task
 from privee.bench.parts import WORTH
 from privee.bench.plan import Batch, Plan
+from privee.bench.shapes import Worth, fits
 from privee.bench.source_marks import source_mark
 from privee.bench.worth import DEFENSE
 from privee.defenses import defense as make_defense
@@ -55,6 +56,10 @@ def cells_of(plan: Plan, batch: Batch) -> list[Cell]:
     ]
 
 
+class _Reason(TypedDict):
+    reason: str
+
+
 class CellFolder:
     """Where cells are kept."""
 
@@ -70,7 +75,8 @@ class CellFolder:
         if not self._file(cell.key).exists():
             return None
         kept = read_json(self._file(cell.key))
-        if not isinstance(kept, dict) or kept.get("settings") != json.loads(json.dumps(cell.settings)):
+        alike = isinstance(kept, dict) and kept.get("settings") == json.loads(json.dumps(cell.settings))
+        if not alike or not (_is_worth(kept) if cell.settings["part"] == WORTH else _is_attacked(kept)):
             raise PriveeError(f"{self._file(cell.key)} is damaged; remove it, and it is measured again")
         worth = kept.get("worth", {})
         return None if "reason" in worth and worth.get("of") != DEFENSE else kept
@@ -90,6 +96,23 @@ class CellFolder:
 
     def _file(self, key: str) -> Path:
         return self._folder / f"{key}.json"
+
+
+def _is_worth(kept: Mapping[str, Any]) -> bool:
+    worth = kept.get("worth")
+    return fits(worth, _Reason) or fits(worth, Worth)
+
+
+def _is_attacked(kept: Mapping[str, Any]) -> bool:
+    """Of the columns that are named; nothing was found only where asking again is asking once."""
+    columns, again = kept.get("columns", ()), kept.get("as_once", False)
+    try:
+        found = findings_in(kept)
+        numbers = [column.column for finding in found for column in finding.columns]
+        sound = fits(found, list[Finding]) and fits(columns, list[str]) and isinstance(again, bool)
+        return sound and bool(found or again) and all(0 <= number < len(columns) for number in numbers)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return False
 
 
 def plain_finding(finding: Finding) -> dict[str, Any]:
