@@ -10,60 +10,16 @@ import time
 
 import pytest
 
-from privee.atomic import alone_in
 from privee.audit import subject_from_arrays
 from privee.audit.subject import Sample
-from privee.bench import SIZES, Bench, Plan, load_board, make_board, save_board
-from privee.bench import cases as bench_cases
-from privee.bench.cells import CellFolder, cells_of
+from privee.bench import Bench, load_board, make_board, save_board
+from privee.bench.cells import cells_of
 from privee.bench.guesses import RememberedGuesses
-from privee.bench.page_notes import not_in_it
 from privee.bench.running import TimeIsUpError
 from privee.bench.waves import waves_of
-from privee.errors import PriveeError, SettingError, TakenError
-from privee.vfl.training import TrainingSettings
+from privee.errors import PriveeError, SettingError
 from tests._support.own_models import columns, numpy_model
-
-SIZE = dataclasses.replace(
-    SIZES["quick"],
-    records=30,
-    auxiliary_rows=150,
-    column_limit=100,
-    worth_rows=60,
-    parts=("once", "chosen", "ten", "sent"),
-)
-ATTACKS = ("equation-solving", "learned-inversion:simulations=1", "chosen-columns:questions=5", "sealed-code")
-SHORT = TrainingSettings(epochs=12, batch_size=32, learning_rate=2e-2)
-
-
-@pytest.fixture(autouse=True)
-def short_training(monkeypatch):
-    monkeypatch.setattr(bench_cases, "_training", lambda case, data: SHORT)
-
-
-def plan(**more):
-    given = {"defenses": ("none", "ordered-dp:epsilon=4"), "attacks": ATTACKS, "protections": ()} | more
-    return Plan(size=given.pop("size", SIZE), datasets=("digits",), models=("logistic",), **given)
-
-
-def measure(folder, wanted, **more):
-    done = Bench(plan=wanted, folder=folder, jobs=1, **more).run()
-    return done, make_board(wanted, folder, done, "test")
-
-
-def lines(folder):
-    files = (folder / "findings").glob("*/findings.jsonl")  # beside them checkpoints come and go
-    return [json.loads(line)["key"] for file in files for line in file.read_text().splitlines()]
-
-
-@pytest.fixture(scope="module")
-def measured(tmp_path_factory):
-    """A board of two defenses and a seal, and the folder it is kept in."""
-    folder = tmp_path_factory.mktemp("bench")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bench_cases, "_training", lambda case, data: SHORT)
-        wanted = plan(protections=("seal:codes=4",))
-        return folder, wanted, *measure(folder, wanted)
+from tests.bench.small import ATTACKS, SIZE, lines, measure, plan
 
 
 def test_every_column_of_every_row_is_there(measured):
@@ -206,164 +162,6 @@ def test_a_defense_that_cannot_be_used_is_told_and_not_attacked(tmp_path):
     assert "2 rank positions" in board.rows[1].reason
     save_board(board, tmp_path / "leaderboard.json")
     assert load_board(tmp_path).rows == board.rows
-
-
-def test_a_board_from_elsewhere_is_not_measured_again(measured, tmp_path, monkeypatch):
-    """Its file is enough: another machine with an empty folder has the same rows, and goes on where it stopped."""
-    _, wanted, _, board = measured
-    elsewhere = load_board(save_board(board, tmp_path / "known.json"))
-    assert elsewhere.rows == board.rows
-    more = dataclasses.replace(wanted, defenses=(*wanted.defenses, "label-only"))
-    bench = Bench(plan=more, folder=tmp_path / "new", jobs=1, known=elsewhere.rows)
-    done = bench.run()
-    assert done.measured == done.planned == 17
-    found = make_board(more, tmp_path / "new", done, "test", elsewhere)
-    assert [row for row in found.rows if row.what != "label-only"] == list(board.rows)
-    assert len(list((tmp_path / "new" / "cells").iterdir())) == 4
-    monkeypatch.setattr("privee.bench.running.subject_of", lambda *_: pytest.fail("loaded again"))
-    assert Bench(plan=wanted, folder=tmp_path / "empty", jobs=1, known=elsewhere.rows).run().measured == 13
-
-
-def test_rows_measured_otherwise_stand_until_they_are_measured_again(measured, tmp_path):
-    _, wanted, done, board = measured
-    before = [dataclasses.replace(row, parts={}) for row in board.rows]  # as files of before have them
-    known = dataclasses.replace(board, rows=tuple(before))
-    kept = make_board(wanted, tmp_path, done, "test", known).rows
-    assert [row.older for row in kept] == [True, True, True]
-    assert [row.once for row in kept] == [row.once for row in board.rows]
-    alone = dataclasses.replace(wanted, defenses=("none",), protections=())
-    done = Bench(plan=alone, folder=tmp_path, jobs=1, known=before).run()
-    assert done.measured == 4
-    again = make_board(wanted, tmp_path, done, "test", known).rows
-    assert [row.older for row in again] == [False, True, True]
-    assert (again[0].parts, again[0].once) == (board.rows[0].parts, board.rows[0].once)
-
-
-def test_what_is_measured_by_a_plan_without_chosen_attacks_takes_the_place_of_what_is_known(measured, tmp_path):
-    """It can never ask in all three ways; a known row that did stands only while something of the plan is missing."""
-    _, _, _, known = measured
-    wanted = plan(defenses=("none",), attacks=("learned-inversion:simulations=1",))
-    begun = Bench(plan=wanted, folder=tmp_path, jobs=1, progress=_until_once).run()
-    before = make_board(wanted, tmp_path, begun, "test", known).rows
-    assert [(row.older, row.once) for row in before] == [(True, known.rows[0].once)]
-    done = Bench(plan=wanted, folder=tmp_path, jobs=1, known=known.rows).run()
-    (mine,) = make_board(wanted, tmp_path, done, "test", known).rows
-    assert done.measured == done.planned == 3
-    assert (mine.older, mine.once.attacks, mine.missing) == (False, 1, ())
-
-
-def _until_once(done, of, what):
-    if "once" in what:
-        raise TimeIsUpError
-
-
-def test_a_row_of_today_that_is_not_finished_is_not_called_older(measured):
-    """Another seed is missing, and no cell differs."""
-    folder, wanted, done, known = measured
-    more = dataclasses.replace(wanted, size=dataclasses.replace(SIZE, seeds=2))
-    rows = make_board(more, folder / "nothing", done, "test", known).rows
-    assert [(row.older, row.once) for row in rows] == [(False, row.once) for row in known.rows]
-    assert all({"worth", "once", "chosen", "ten"} <= set(row.missing) for row in rows)
-
-
-def test_no_row_is_opened_for_a_defense_that_nobody_asked_for(measured, tmp_path):
-    """Not even by what the parties send, which is told in the row of the scores."""
-    _, wanted, done, known = measured
-    alone = dataclasses.replace(wanted, defenses=("ordered-dp:epsilon=4",), protections=())
-    board = make_board(alone, tmp_path, done, "test", known)
-    assert [(row.what, row.older) for row in board.rows] == [("ordered-dp:epsilon=4", False)]
-
-
-def test_an_unusable_defense_of_a_board_from_elsewhere_is_not_attacked(tmp_path):
-    wanted = plan(size=dataclasses.replace(SIZE, parts=("once",)), defenses=("none", "privee-u+:schedule=[0.1,0.2]"))
-    done, board = measure(tmp_path / "here", wanted)
-    again = Bench(plan=wanted, folder=tmp_path / "there", jobs=1, known=board.rows).run()
-    assert (again.measured, again.planned) == (done.measured, done.planned) == (3, 3)
-    assert make_board(wanted, tmp_path / "there", again, "test", board).rows == board.rows
-
-
-ONCE = dataclasses.replace(SIZE, parts=("once",))
-
-
-@pytest.fixture
-def away(monkeypatch):
-    """Trainings of these protections, or of every model if "" is among them, fail as long as they are named here."""
-    failing, tried = set(), []
-    for name in ("train_protected", "train_run"):
-        usual = getattr(bench_cases, name)
-
-        def train(first, *rest, usual=usual, name=name):
-            which = first if name == "train_protected" else ""
-            tried.append(which)
-            if which in failing:
-                raise PriveeError("its file is away")
-            usual(first, *rest)
-
-        monkeypatch.setattr(bench_cases, name, train)
-    return failing, tried
-
-
-def test_a_model_that_cannot_be_trained_is_left_open_and_the_others_go_on(tmp_path, away):
-    failing, tried = away
-    failing.add("seal:codes=8")
-    wanted = plan(size=ONCE, defenses=("none",), protections=("seal:codes=8", "seal:codes=4"))
-    done, board = measure(tmp_path, wanted)
-    assert (done.measured, done.planned) == (4, 6)
-    assert done.untrained == {"digits, logistic, seal:codes=8": "its file is away"}
-    assert tried.count("seal:codes=8") == 1  # not again for each of its parts
-    assert [row.what for row in board.rows] == ["none", "seal:codes=4"]
-    assert (board.about["done"]["untrained"], board.about["not_begun"]) == ([*done.untrained], ["seal:codes=8"])
-    assert "Models that could not be trained: digits, logistic, seal:codes=8." in not_in_it(board)
-    failing.clear()
-    done, board = measure(tmp_path, wanted)
-    assert (done.measured, done.planned, done.untrained) == (6, 6, {})
-    assert [(row.what, row.reason, row.once is None) for row in board.rows] == [
-        ("none", "", False),
-        ("seal:codes=8", "", False),
-        ("seal:codes=4", "", False),
-    ]
-
-
-def test_where_no_model_can_be_trained_there_is_no_board_and_one_reason(tmp_path, away):
-    failing, tried = away
-    failing.add("")
-    wanted = plan(size=ONCE, protections=("seal:codes=8", "seal:codes=4"))
-    bench = Bench(plan=wanted, folder=tmp_path, jobs=1)
-    done = bench.run()
-    assert (done.measured, done.untrained) == (0, {"digits, logistic": "its file is away"})
-    assert tried == [""]
-    with pytest.raises(PriveeError, match="no model could be trained"):
-        make_board(wanted, tmp_path, done, "test")
-
-
-def test_a_reason_of_before_that_may_be_a_failed_training_is_not_believed(tmp_path):
-    """In a folder: it does not say whose it is. In a file: of a board that kept such reasons."""
-    wanted = plan(size=ONCE, defenses=("none",))
-    cell = cells_of(wanted, next(iter(wanted.batches)))[0]
-    CellFolder(tmp_path).add(cell, {"worth": {"reason": "its file is away"}})
-    done, board = measure(tmp_path, wanted)
-    assert (done.measured, done.planned, board.rows[0].reason) == (2, 2, "")
-    failed = dataclasses.replace(board.rows[0], reason="its file is away")
-    ours = dataclasses.replace(board, rows=(failed,))
-    assert ours.lasting == (failed,)
-    about = {**board.about, "done": {k: v for k, v in board.about["done"].items() if k != "untrained"}}
-    assert dataclasses.replace(ours, about=about).lasting == ()
-
-
-def test_defenses_that_cannot_be_used_are_no_board(tmp_path):
-    with pytest.raises(PriveeError, match=r"nothing to compare: privee-u\+.*2 rank positions"):
-        measure(tmp_path, plan(size=ONCE, defenses=("privee-u+:schedule=[0.1,0.2]",)))
-
-
-def test_a_model_that_another_process_trains_is_not_called_untrainable(tmp_path):
-    wanted = plan(size=dataclasses.replace(SIZE, parts=("once",)), defenses=("none",))
-    run = tmp_path / "models" / wanted.cases[0].key
-    run.mkdir(parents=True)
-    with alone_in(run, "taken"), pytest.raises(TakenError, match="being trained by another process"):
-        measure(tmp_path, wanted)
-    done, board = measure(tmp_path, wanted)
-    assert (done.measured, done.planned) == (2, 2)
-    assert [(row.what, row.reason, row.once is None) for row in board.rows] == [("none", "", False)]
 
 
 def test_the_protections_of_a_model_are_measured_side_by_side(tmp_path):
