@@ -89,6 +89,7 @@ def bench(
     from privee.bench import SIZES, Bench, Plan, load_board, make_board, save_board
     from privee.bench.board import FILE, outside
     from privee.bench.page import check_page
+    from privee.bench.patience import patient
     from privee.bench.plan import MODELS
 
     if target is not None:
@@ -122,7 +123,7 @@ def bench(
 
     try:
         with progress_bar("leaderboard") as progress:
-            work.progress = progress
+            work.progress = patient(progress)
             done = work.run()
     except (KeyboardInterrupt, SystemExit) as end:  # the second is that of SIGTERM
         with contextlib.suppress(PriveeError):  # such as that nothing is measured yet
