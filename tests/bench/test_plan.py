@@ -151,6 +151,8 @@ def test_what_parties_send_is_attacked_once_whatever_is_released(monkeypatch):
     sent = [batch for batch in plan.batches if batch.what == "sent"]
     assert [batch.case.protection for batch in sent] == ["", "seal:codes=4"]
     assert [plan.defenses_of(batch.case, batch.part) for batch in sent] == [("none",), ("none",)]
+    unasked = dataclasses.replace(plan, defenses=("rounding",))
+    assert [batch.case.protection for batch in unasked.batches if batch.what == "sent"] == ["seal:codes=4"]
     monkeypatch.setattr("privee.bench.plan.sees_embeddings", lambda spec: False)
     assert [batch.case.protection for batch in plan.batches if batch.what == "sent"] == ["seal:codes=4"]
 
@@ -222,3 +224,17 @@ def test_what_there_is_not_is_refused_in_one_line(given, line):
     with pytest.raises(SettingError, match=line) as error:
         Plan(size=QUICK, **given)
     assert "\n" not in str(error.value)
+
+
+def test_what_is_named_twice_is_measured_once():
+    """A model that is there twice would have each of its findings pooled as if they were of two seeds."""
+    twice = {
+        "datasets": ("digits", "digits"),
+        "models": ("mlp", "logistic", "mlp"),
+        "defenses": ("none", "none"),
+        "attacks": ("prior-informed", "prior-informed"),
+        "protections": ("seal:codes=8", "seal:codes=8"),
+    }
+    plan = Plan(size=QUICK, **twice)
+    assert {name: getattr(plan, name) for name in twice} == {k: tuple(dict.fromkeys(v)) for k, v in twice.items()}
+    assert len(set(plan.batches)) == len(list(plan.batches))

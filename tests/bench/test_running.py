@@ -10,59 +10,16 @@ import time
 
 import pytest
 
-from privee.atomic import alone_in
 from privee.audit import subject_from_arrays
 from privee.audit.subject import Sample
-from privee.bench import SIZES, Bench, Plan, load_board, make_board, save_board
-from privee.bench import cases as bench_cases
-from privee.bench.cells import CellFolder, cells_of
+from privee.bench import Bench, load_board, make_board, save_board
+from privee.bench.cells import cells_of
 from privee.bench.guesses import RememberedGuesses
 from privee.bench.running import TimeIsUpError
 from privee.bench.waves import waves_of
-from privee.errors import PriveeError, SettingError, TakenError
-from privee.vfl.training import TrainingSettings
+from privee.errors import PriveeError, SettingError
 from tests._support.own_models import columns, numpy_model
-
-SIZE = dataclasses.replace(
-    SIZES["quick"],
-    records=30,
-    auxiliary_rows=150,
-    column_limit=100,
-    worth_rows=60,
-    parts=("once", "chosen", "ten", "sent"),
-)
-ATTACKS = ("equation-solving", "learned-inversion:simulations=1", "chosen-columns:questions=5", "sealed-code")
-SHORT = TrainingSettings(epochs=12, batch_size=32, learning_rate=2e-2)
-
-
-@pytest.fixture(autouse=True)
-def short_training(monkeypatch):
-    monkeypatch.setattr(bench_cases, "_training", lambda case, data: SHORT)
-
-
-def plan(**more):
-    given = {"defenses": ("none", "ordered-dp:epsilon=4"), "attacks": ATTACKS, "protections": ()} | more
-    return Plan(size=given.pop("size", SIZE), datasets=("digits",), models=("logistic",), **given)
-
-
-def measure(folder, wanted, **more):
-    done = Bench(plan=wanted, folder=folder, jobs=1, **more).run()
-    return done, make_board(wanted, folder, done, "test")
-
-
-def lines(folder):
-    files = (folder / "findings").glob("*/findings.jsonl")  # beside them checkpoints come and go
-    return [json.loads(line)["key"] for file in files for line in file.read_text().splitlines()]
-
-
-@pytest.fixture(scope="module")
-def measured(tmp_path_factory):
-    """A board of two defenses and a seal, and the folder it is kept in."""
-    folder = tmp_path_factory.mktemp("bench")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bench_cases, "_training", lambda case, data: SHORT)
-        wanted = plan(protections=("seal:codes=4",))
-        return folder, wanted, *measure(folder, wanted)
+from tests.bench.small import ATTACKS, SIZE, lines, measure, plan
 
 
 def test_every_column_of_every_row_is_there(measured):
@@ -138,7 +95,6 @@ def test_a_changed_source_file_is_measured_again(measured, monkeypatch):
     measure(folder, wanted)
     assert len(lines(folder)) == before
     monkeypatch.setattr("privee.bench.cells.source_mark", lambda cls: "changed")
-    monkeypatch.setattr("privee.bench.running.source_mark", lambda cls: "changed")
     measure(folder, wanted)
     assert len(lines(folder)) == before + 2
 
@@ -208,79 +164,6 @@ def test_a_defense_that_cannot_be_used_is_told_and_not_attacked(tmp_path):
     assert load_board(tmp_path).rows == board.rows
 
 
-def test_a_board_from_elsewhere_is_not_measured_again(measured, tmp_path, monkeypatch):
-    """Its file is enough: another machine with an empty folder has the same rows, and goes on where it stopped."""
-    _, wanted, _, board = measured
-    elsewhere = load_board(save_board(board, tmp_path / "known.json"))
-    assert elsewhere.rows == board.rows
-    more = dataclasses.replace(wanted, defenses=(*wanted.defenses, "label-only"))
-    bench = Bench(plan=more, folder=tmp_path / "new", jobs=1, known=elsewhere.rows)
-    done = bench.run()
-    assert done.measured == done.planned == 17
-    found = make_board(more, tmp_path / "new", done, "test", elsewhere)
-    assert [row for row in found.rows if row.what != "label-only"] == list(board.rows)
-    assert len(list((tmp_path / "new" / "cells").iterdir())) == 4
-    monkeypatch.setattr("privee.bench.running.subject_of", lambda *_: pytest.fail("loaded again"))
-    assert Bench(plan=wanted, folder=tmp_path / "empty", jobs=1, known=elsewhere.rows).run().measured == 13
-
-
-def test_rows_measured_otherwise_stand_until_they_are_measured_again(measured, tmp_path):
-    _, wanted, done, board = measured
-    before = [dataclasses.replace(row, parts={}) for row in board.rows]  # as files of before have them
-    known = dataclasses.replace(board, rows=tuple(before))
-    kept = make_board(wanted, tmp_path, done, "test", known).rows
-    assert [row.older for row in kept] == [True, True, True]
-    assert [row.once for row in kept] == [row.once for row in board.rows]
-    alone = dataclasses.replace(wanted, defenses=("none",), protections=())
-    done = Bench(plan=alone, folder=tmp_path, jobs=1, known=before).run()
-    assert done.measured == 4
-    again = make_board(wanted, tmp_path, done, "test", known).rows
-    assert [row.older for row in again] == [False, True, True]
-    assert (again[0].parts, again[0].once) == (board.rows[0].parts, board.rows[0].once)
-
-
-def test_an_unusable_defense_of_a_board_from_elsewhere_is_not_attacked(tmp_path):
-    wanted = plan(size=dataclasses.replace(SIZE, parts=("once",)), defenses=("none", "privee-u+:schedule=[0.1,0.2]"))
-    done, board = measure(tmp_path / "here", wanted)
-    again = Bench(plan=wanted, folder=tmp_path / "there", jobs=1, known=board.rows).run()
-    assert (again.measured, again.planned) == (done.measured, done.planned) == (3, 3)
-    assert make_board(wanted, tmp_path / "there", again, "test", board).rows == board.rows
-
-
-def test_a_model_that_cannot_be_trained_has_its_reason_and_the_others_go_on(tmp_path, monkeypatch):
-    usual = bench_cases.train_protected
-
-    def train(protection, *rest):
-        if protection == "seal:codes=8":
-            raise PriveeError("the training came apart")
-        usual(protection, *rest)
-
-    monkeypatch.setattr(bench_cases, "train_protected", train)
-    wanted = plan(
-        size=dataclasses.replace(SIZE, parts=("once",)),
-        defenses=("none",),
-        protections=("seal:codes=8", "seal:codes=4"),
-    )
-    done, board = measure(tmp_path, wanted)
-    assert (done.measured, done.planned) == (5, 5)
-    assert [(row.what, row.reason, row.once is None) for row in board.rows] == [
-        ("none", "", False),
-        ("seal:codes=8", "the training came apart", True),
-        ("seal:codes=4", "", False),
-    ]
-
-
-def test_a_model_that_another_process_trains_is_not_called_untrainable(tmp_path):
-    wanted = plan(size=dataclasses.replace(SIZE, parts=("once",)), defenses=("none",))
-    run = tmp_path / "models" / wanted.cases[0].key
-    run.mkdir(parents=True)
-    with alone_in(run, "taken"), pytest.raises(TakenError, match="being trained by another process"):
-        measure(tmp_path, wanted)
-    done, board = measure(tmp_path, wanted)
-    assert (done.measured, done.planned) == (2, 2)
-    assert [(row.what, row.reason, row.once is None) for row in board.rows] == [("none", "", False)]
-
-
 def test_the_protections_of_a_model_are_measured_side_by_side(tmp_path):
     """One row each: by themselves they would keep one core busy. Later parts come after all models, by themselves."""
     size = dataclasses.replace(SIZE, parts=("once", "chosen", "once-others"))
@@ -296,18 +179,6 @@ def test_the_protections_of_a_model_are_measured_side_by_side(tmp_path):
         [("", "once-others")],
         [(seal, "once-others") for seal in seals],
     ]
-
-
-def test_a_damaged_cell_is_named(measured, tmp_path):
-    wanted = measured[1]
-    cell = cells_of(wanted, next(iter(wanted.batches)))[0]
-    folder = CellFolder(tmp_path)
-    folder.add(cell, {"worth": {}})
-    assert folder.get(cell)["worth"] == {}
-    file = tmp_path / "cells" / f"{cell.key}.json"
-    file.write_text(file.read_text().replace('"seed": 0', '"seed": 1'))
-    with pytest.raises(PriveeError, match="is damaged; remove it"):
-        folder.get(cell)
 
 
 def test_guesses_are_worked_out_once_for_the_same_records(monkeypatch):

@@ -8,6 +8,7 @@ from privee.bench.attacks_section import attacks_section
 from privee.bench.board import load_board, save_board
 from privee.bench.equal_epsilon import section
 from privee.bench.page import page, write_page
+from privee.bench.page_notes import made
 from privee.bench.picture import LOOKS, NOTHING, ORDERED, PROVEN, SEALED, draw, look_of
 from privee.bench.rows import Measured, Row
 from privee.bench.summary import epsilon_of, lines_of
@@ -92,13 +93,13 @@ def test_only_an_epsilon_alone_is_compared(spec, epsilon):
 
 def test_the_page_is_made_of_the_file_alone(tmp_path):
     """Saved, loaded and written again, it is the same to the last letter."""
-    made = board(
+    whole = board(
         row("none"),
         row("ordered-dp:epsilon=4"),
         Row(dataset="digits", model="mlp", protection="", defense="x", reason="why"),
     )
-    files = write_page(made, tmp_path / "one.md")
-    assert load_board(files["json"]) == made
+    files = write_page(whole, tmp_path / "one.md")
+    assert load_board(files["json"]) == whole
     again = write_page(load_board(files["json"]), tmp_path / "again" / "one.md")
     assert again["page"].read_text() == files["page"].read_text()
     assert again["picture"].read_bytes() == files["picture"].read_bytes()
@@ -109,13 +110,24 @@ def test_the_page_is_made_of_the_file_alone(tmp_path):
     assert "(images/one.png)" in text
 
 
+def test_the_page_says_with_which_options_it_was_made_and_what_came_from_a_file():
+    rows = [row("none"), row("ope")]
+    command = "privee bench --quick -d none"
+    assert "came" not in made(board(*rows))
+    about = board().about | {"command": f"{command} --from old.json", "from": {"file": "old.json", "rows": 1}}
+    text = made(dataclasses.replace(board(*rows), about=about))
+    assert f"`{command} --from old.json --page FILE`" in text
+    assert "1 of 2 rows came, all or in part, from old.json." in text
+    assert f"Elsewhere `{command} --from` the file of figures" in text
+
+
 def test_a_row_that_is_not_finished_is_marked_and_what_is_missing_is_named():
     rows = [
         dataclasses.replace(row(name), missing=parts) for name, parts in (("none", ("ten",)), ("a", ("ten", "sent")))
     ]
-    made = board(*rows)
-    made = dataclasses.replace(made, about={**made.about, "not_begun": ["memguard"]})
-    text = page(made, lines_of(board(row("none"))), "p")
+    some = board(*rows)
+    some = dataclasses.replace(some, about={**some.about, "not_begun": ["memguard"]})
+    text = page(some, lines_of(board(row("none"))), "p")
     assert "| `none` * |" in text
     told = "ten of digits mlp (2); sent of digits mlp (1); all of `memguard`"
     assert f"not measured yet (part, model and its rows): {told}. " in text

@@ -62,7 +62,7 @@ def test_a_protected_model_is_told_against_the_model_without_protection():
 
 def test_a_defense_that_cannot_be_used_says_why():
     found = worth("privee-u+:schedule=[0.1,0.2]")
-    assert set(found) == {"reason"}
+    assert set(found) == {"reason", "of"}
     assert "2 rank positions" in found["reason"]
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from privee.atomic import whole_file
+from privee.atomic import refuse_existing, whole_file
 from privee.bench.attacks_section import attacks_section
-from privee.bench.board import Board, save_board
+from privee.bench.board import Board, board_text
 from privee.bench.equal_epsilon import section as equal_epsilon_section
+from privee.bench.marks import legend, marks, marks_of
 from privee.bench.page_notes import epsilons, made, not_in_it
 from privee.bench.picture import SHOWN_DPI, draw
 from privee.bench.rows import Row
@@ -54,24 +57,39 @@ place is worth nothing if the scores were destroyed on the way:** look at moved,
 Cell = Callable[[Any], str]
 
 
-def check_page(target: Path) -> None:
-    """Refuse what is no name of a page, before hours are spent on what it would say."""
+def check_page(target: Path) -> dict[str, Path]:
+    """Refuse what cannot be written, before hours are spent on what it would say; returns the files by kind."""
     if target.suffix != ".md":
         raise PriveeError(f"the leaderboard is a Markdown page: give it a name that ends in .md, not {target.name}")
+    picture = target.parent / "images" / f"{target.stem}.png"
+    files = {"page": target, "picture": picture, "json": target.with_suffix(".json")}
+    for file in files.values():
+        refuse_existing(file, force=True)
+        above = next(folder for folder in file.parents if folder.exists())
+        if not above.is_dir():
+            raise PriveeError(f"cannot write {file}: {above} is not a folder")
+        if not os.access(above, os.W_OK | os.X_OK):
+            raise PriveeError(f"cannot write {file}: nothing may be written to {above}")
+    return files
 
 
 def write_page(board: Board, target: Path) -> dict[str, Path]:
-    """Write the page, the picture in a folder `images` beside it, and the figures; returns the files by kind."""
-    check_page(target)
-    picture, figures = target.parent / "images" / f"{target.stem}.png", target.with_suffix(".json")
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    save_board(board, figures)
-    lines = lines_of(board)
-    with whole_file(picture, force=True) as partial:
-        draw(lines).savefig(partial, format="png", dpi=SHOWN_DPI, metadata={"Software": None})
-    with whole_file(target, force=True) as partial:
-        partial.write_text(page(board, lines, target.stem), encoding="utf-8")
-    return {"page": target, "picture": picture, "json": figures}
+    """Write the page, the picture in a folder `images` beside it, and the figures; returns the files by kind.
+
+    All three are made before any is written.
+    """
+    files, lines, picture = check_page(target), lines_of(board), io.BytesIO()
+    draw(lines).savefig(picture, format="png", dpi=SHOWN_DPI, metadata={"Software": None})
+    made = {
+        "page": page(board, lines, target.stem).encode(),
+        "picture": picture.getvalue(),
+        "json": board_text(board).encode(),
+    }
+    for kind, file in files.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(file, force=True) as partial:
+            partial.write_bytes(made[kind])
+    return files
 
 
 def page(board: Board, lines: Sequence[Line], stem: str) -> str:
@@ -114,7 +132,7 @@ def _summary(lines: Sequence[Line]) -> str:
     more = ("calibration", "µs", "distances", "inner products", "correlations", "epsilon", "order proven")
     body = [
         [
-            f"`{line.what}`{_marks(missing=not line.complete, older=line.older)}",
+            f"`{line.what}`{marks_of(line)}",
             str(line.models),
             *(_both(one, _share) for one in (line.once, line.ten, line.chosen, line.column)),
             _both(line.l1_moved, _moved),
@@ -129,14 +147,7 @@ def _summary(lines: Sequence[Line]) -> str:
         for line in lines
     ]
     table = markdown((*head, *more), body, 1, fold=False)
-    star = "\\* not all of its cells are measured yet; one of fewer models than another does not compare with it."
-    dagger = "† in part measured by an earlier version, or with other settings."
-    said = {star: any(not line.complete for line in lines), dagger: any(line.older for line in lines)}
-    return "\n\n".join([table, *(words for words, holds in said.items() if holds)])
-
-
-def _marks(*, missing: bool, older: bool) -> str:
-    return f"{' *' if missing else ''}{' †' if older else ''}"
+    return "\n\n".join([table, *(words.replace("*", "\\*") for words in legend(lines))])
 
 
 def _model(board: Board, dataset: str, model: str) -> str:
@@ -159,7 +170,7 @@ def _left_table(rows: Sequence[Row]) -> str:
     ]
     body = [
         [
-            f"`{row.what}`{_marks(missing=bool(row.missing), older=row.older)}",
+            f"`{row.what}`{marks(missing=bool(row.missing), older=row.older)}",
             *(text for left in (row.once, row.ten, row.chosen) for text in _two(left)),
             "" if row.coordinator is None else " / ".join(_two(row.coordinator)),
             _told(row),

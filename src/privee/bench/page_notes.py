@@ -30,6 +30,8 @@ def not_in_it(board: Board) -> str:
     left_out = ", ".join(f"`{name}`" for name in about["left_out"]) or "none"
     slow = "" if size["slow"] else " Slow attacks and slow defenses are left out of a quick one."
     unfinished = f"{waiting:,} of {about['done']['planned']:,} planned cells are not measured yet{_waiting(board)}. "
+    if about["done"].get("untrained"):
+        unfinished += f"Models that could not be trained: {'; '.join(about['done']['untrained'])}. "
     passive = "; ".join(f"of {name}: {', '.join(columns)}" for name, columns in PASSIVE_COLUMNS.items())
     return (
         f"## What is not in it\n\n{unfinished if waiting else ''}Attacks that are registered and not tried: "
@@ -44,14 +46,19 @@ def made(board: Board) -> str:
     """The command, the machine, the sizes and the attacks by part."""
     about, size, done = board.about, board.about["size"], board.about["done"]
     attacks = "; ".join(f"{part}: {', '.join(f'`{name}`' for name in some)}" for part, some in about["attacks"].items())
+    taken = about.get("from")
+    came = (
+        f" {taken['rows']:,} of {len(board.rows):,} rows came, all or in part, from {taken['file']}." if taken else ""
+    )
+    again = about["command"].partition(" --from ")[0]  # which stands last
     return (
         f"## How it was made\n\n`{about['command']} --page FILE`; privee {about['privee']}, "
         f"{about['date']}, {about['machine']['cores']} cores ({about['machine']['system']}); the last run took "
-        f"{done['seconds']:,g} s beside what was kept. Size {size['name']}: {size['seeds']} "
+        f"{done['seconds']:,g} s beside what was kept.{came} Size {size['name']}: {size['seeds']} "
         f"seed{'s' * (size['seeds'] > 1)}, {size['records']} records and {size['auxiliary_rows']} rows that the "
         "attacker knows (chosen columns: "
         f"{ASKED_RECORDS} records at most; codes: as an audit has it), what is kept on {size['worth_rows']} records. "
-        f"Attacks, by part: {attacks}. Elsewhere `{about['command']} --from` the file of figures goes on from here: "
+        f"Attacks, by part: {attacks}. Elsewhere `{again} --from` the file of figures goes on from here: "
         "it measures what is missing, new or changed, and nothing else."
     )
 

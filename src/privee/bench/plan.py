@@ -118,9 +118,9 @@ class Plan:
         attacks = self.attacks or registered_attacks()
         if not any(attacks_for(part, attacks, slow=self._slow) for part in PARTS):
             raise SettingError(f"none of these attacks can be compared: {', '.join(attacks)}")
-        for name, value in (("datasets", datasets), ("defenses", defenses), ("protections", protections)):
+        named = {"datasets": datasets, "models": self.models, "defenses": defenses, "protections": protections}
+        for name, value in (named | {"attacks": attacks}).items():
             object.__setattr__(self, name, tuple(dict.fromkeys(value)))
-        object.__setattr__(self, "attacks", tuple(dict.fromkeys(attacks)))
 
     @property
     def _slow(self) -> bool:
@@ -135,12 +135,14 @@ class Plan:
         return (*plain, *protected)
 
     def defenses_of(self, case: Case, part: Part | None = None) -> tuple[str, ...]:
-        """The specs of a model's rows; of a part that needs no release, the scores' own row.
+        """The specs of a model's rows; of a part that needs no release, the scores' own row if that is wanted.
 
         A protection is measured by itself: the scores of its model are released as they are.
         """
-        alone = bool(case.protection) or (part is not None and part.sent)
-        return (UNPROTECTED,) if alone else tuple(self._labels(dataset_info(case.dataset).classes))
+        if case.protection:
+            return (UNPROTECTED,)
+        specs = tuple(self._labels(dataset_info(case.dataset).classes))
+        return tuple(spec for spec in specs if spec == UNPROTECTED) if part is not None and part.sent else specs
 
     def label_of(self, case: Case, spec: str) -> str:
         """What a row is called: the same on every model, also where a spec depends on the number of classes."""
@@ -182,7 +184,7 @@ class Plan:
     def _tried(self, case: Case, parts: Sequence[Part], seed: int) -> Iterator[Batch]:
         for part in parts:
             makes_sense = not part.sent or case.protection or any(map(sees_embeddings, self.attacks_of(part)))
-            if self.attacks_of(part) and makes_sense:
+            if self.attacks_of(part) and makes_sense and self.defenses_of(case, part):
                 yield Batch(case, part, seed)
 
     def grid(self, part: Part, defenses: tuple[str, ...], seed: int) -> Grid:

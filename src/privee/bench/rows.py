@@ -91,8 +91,8 @@ class Row:
 def rows_of(plan: Plan, folder: CellFolder, known: Iterable[Row] = ()) -> list[Row]:
     """Every row that anything is measured of, in the order of the plan.
 
-    Parts that the folder lacks are taken from known rows if those have the same cells. A known row of other cells
-    stands until its place is measured in all three ways of asking.
+    Parts that the folder lacks are taken from known rows if those have the same cells. A known row that is measured
+    in all three ways of asking stands while its place is not: until then, or until the plan has no more for it.
     """
     held = {row.place: row for row in known}
     gathered: dict[tuple[Case, str], dict[str, list[Cell]]] = defaultdict(lambda: defaultdict(list))
@@ -103,11 +103,18 @@ def rows_of(plan: Plan, folder: CellFolder, known: Iterable[Row] = ()) -> list[R
     for (case, defense), cells in gathered.items():
         before = held.get((case.dataset, case.model, case.protection, defense))
         row = make_row(case, defense, _with_known(cells, folder, before))
-        if before is not None and row.least is None and before.least is not None and not row.reason:
-            row = dataclasses.replace(before, older=True)
+        if before is not None and row.least is None and before.least is not None and row.missing:
+            today = {cell.key for some in cells.values() for cell in some}
+            row = _standing_in(before, today, row.missing)
         if row.parts or row.older:
             found.append(dataclasses.replace(row, label=plan.label_of(case, defense)))
     return found
+
+
+def _standing_in(before: Row, today: set[str], missing: tuple[str, ...]) -> Row:
+    """A known row in place of one that is not finished; not older if all that it has is of today, and just not all."""
+    older = not before.cells or not set(before.cells) <= today
+    return dataclasses.replace(before, older=older, missing=before.missing if older else missing)
 
 
 Given = Measured | Sequence[Mapping[str, Any] | None]

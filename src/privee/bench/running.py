@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from privee.attacks import attack as make_attack
 from privee.audit import Subject
 from privee.audit.engine import Engine, one_thread, spread
 from privee.audit.grid import run_kept, studies_of, tasks_of
 from privee.audit.results import Finding
 from privee.audit.task import Task
-from privee.bench.cases import Case, subject_of, train_case
-from privee.bench.cells import Cell, CellFolder, cells_of, plain_finding
+from privee.bench.cases import Case, subject_of
+from privee.bench.cells import Cell, CellFolder, cells_of, marked, plain_finding
 from privee.bench.guesses import RememberedGuesses
+from privee.bench.models import Models
 from privee.bench.parts import Part
 from privee.bench.plan import Batch, Plan
 from privee.bench.rows import Row
-from privee.bench.source_marks import source_mark
 from privee.bench.waves import Planned, waves_of
 from privee.bench.worth import Asked, varies, worth_of
-from privee.defenses import defense as make_defense
-from privee.errors import PriveeError, SettingError, TakenError
-from privee.vfl.run_format import is_finished_run
+from privee.errors import SettingError
 
 NamedProgress = Callable[[int, int, str], None]
 HELD = 2
@@ -41,13 +36,18 @@ class TimeIsUpError(Exception):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Done:
-    """How far a run came: cells that are measured now, of how many, and how many lie there of other settings."""
+    """How far a run came: cells that are measured now, of how many, and how many lie there of other settings.
+
+    Attributes:
+        untrained: models that could not be trained this time, by name, and why; their cells are not measured.
+    """
 
     measured: int
     planned: int
     others: int
     seconds: float
     stopped: bool
+    untrained: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 class Asking(NamedTuple):
@@ -91,10 +91,11 @@ class Bench:
     known: Sequence[Row] = ()
     _guesses: RememberedGuesses = dataclasses.field(default_factory=RememberedGuesses)
     _held: dict[Case, Subject] = dataclasses.field(default_factory=dict)
+    _began: float = dataclasses.field(default_factory=time.monotonic)
     _done: int = 0
     _wanted: int = 0
     _until: float = math.inf
-    _untrainable: dict[Case, str] = dataclasses.field(default_factory=dict)
+    _untrained: dict[str, str] = dataclasses.field(default_factory=dict)
     _unusable: set[tuple[Case, str]] = dataclasses.field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -103,32 +104,49 @@ class Bench:
         if self.jobs is not None and self.jobs < 1:
             raise SettingError(f"jobs must be 1 or more, got {self.jobs}")
         self.cells = CellFolder(self.folder)
+        self._models = Models(
+            folder=self.folder / "models",
+            jobs=self.jobs,
+            engine=self.engine,
+            data_dir=self.data_dir,
+            plain=[case for case in self.plan.cases if not case.protection],
+        )
         self._known = {key for row in self.known for key in row.cells}
         self._known_unusable = {key for row in self.known if row.reason for key in row.cells}
 
     def run(self) -> Done:
         """Measure what is missing, until all is done or the minutes are over."""
-        start, stopped = time.monotonic(), False
-        self._until = math.inf if self.minutes is None else start + 60 * self.minutes
-        planned = [(batch, cells_of(self.plan, batch)) for batch in self.plan.batches]
+        self._began, stopped = time.monotonic(), False
+        self._until = math.inf if self.minutes is None else self._began + 60 * self.minutes
+        planned = self._planned()
         self._wanted = sum(not self._has(cell) for _, cells in planned for cell in cells)
         try:
             for wave in waves_of(planned):
                 self._measure(wave)
         except TimeIsUpError:
             stopped = True
+        return self.so_far(stopped=stopped)
+
+    def so_far(self, *, stopped: bool) -> Done:
+        """How far it came; also of a run that was interrupted."""
         # What cannot be used has no further parts.
-        usable = (
-            (b, c) for b, cells in planned for c in cells if b.part is None or (b.case, c.defense) not in self._unusable
-        )
-        every = [cell for _, cell in usable]
+        every = [
+            cell
+            for batch, cells in self._planned()
+            for cell in cells
+            if batch.part is None or (batch.case, cell.defense) not in self._unusable
+        ]
         return Done(
             measured=sum(map(self._has, every)),
             planned=len(every),
             others=self.cells.others(cell.key for cell in every),
-            seconds=round(time.monotonic() - start, 1),
+            seconds=round(time.monotonic() - self._began, 1),
             stopped=stopped,
+            untrained=self._untrained,
         )
+
+    def _planned(self) -> list[Planned]:
+        return [(batch, cells_of(self.plan, batch)) for batch in self.plan.batches]
 
     def _has(self, cell: Cell) -> bool:
         return cell.key in self._known or self.cells.has(cell)
@@ -142,12 +160,12 @@ class Bench:
         (first, _), *more = wave
         what = f"{first.case.plain.name}, protected" if more else f"{first.case.name}: {first.what}"
         left = [(batch, cells) for batch, cells in wave if not all(map(self._has, cells))]
-        self._train(list(dict.fromkeys(batch.case for batch, _ in left)))
+        self._models.train((batch.case for batch, _ in left), lambda words: self._tell(0, words))
         asking: list[Asking] = []
         for batch, cells in wave:
             missing = [c for c in cells if not self._has(c) and (batch.case, c.defense) not in self._unusable]
-            if missing and batch.case in self._untrainable:
-                self._give_up(batch, missing)
+            if missing and batch.case in self._models.failed:
+                self._give_up(batch.case)
             elif missing:
                 self._tell(0, what)
                 with one_thread():
@@ -160,11 +178,10 @@ class Bench:
         if asking:
             self._attack(first.case, asking, what)
 
-    def _give_up(self, batch: Batch, missing: Sequence[Cell]) -> None:
-        """Nothing can be said of a model that there is not, but why."""
-        for cell in missing if batch.part is None else ():
-            self.cells.add(cell, {"worth": {"reason": self._untrainable[batch.case]}})
-            self._done += 1
+    def _give_up(self, case: Case) -> None:
+        """Of a model that there is not, nothing is kept: whatever stood in the way may be gone the next time."""
+        at_fault = case.plain if case.plain in self._models.failed else case
+        self._untrained[at_fault.name] = self._models.failed[case]
 
     def _worth(self, batch: Batch, subject: Subject, missing: Sequence[Cell], what: str) -> None:
         sample = subject.sample(batch.seed, self.plan.size.worth_rows, 0)
@@ -186,7 +203,7 @@ class Bench:
         asks = specs if part.queries == 1 else self._that_vary(subject, specs, batch.seed)
         grid = self.plan.grid(part, asks or specs[:1], batch.seed)
         studies = list(studies_of([subject], grid, self._guesses)) if asks else []
-        tasks = [_marked(task) for study in studies for task in tasks_of(study, grid, shown=False)]
+        tasks = [marked(task) for study in studies for task in tasks_of(study, grid, shown=False)]
         return Asking(missing, [column.name for column in subject.private_columns], asks, tasks)
 
     def _attack(self, case: Case, asking: Sequence[Asking], what: str) -> None:
@@ -217,58 +234,10 @@ class Bench:
         if case not in self._held:
             while len(self._held) >= HELD:
                 del self._held[next(iter(self._held))]
-            self._held[case] = subject_of(case, self._models, self.data_dir)
+            self._held[case] = subject_of(case, self._models.folder, self.data_dir)
         return self._held[case]
-
-    def _train(self, cases: Sequence[Case]) -> None:
-        """The models of these cases that are missing, and beside a single one some that will be needed next."""
-        missing = self._untrained(cases)
-        if not missing:
-            return
-        plain = self._untrained(case.plain for case in missing if case.protection)
-        together = missing if len(missing) > 1 else [*missing, *self._next_after(missing[0])]
-        train = partial(_why_not_trained, models=self._models, data_dir=self.data_dir)
-        for some in (plain, together):  # no two may train the same
-            self._tell(0, f"training models, {missing[0].name} first")
-            for case, reason in spread(train, some, jobs=self.jobs, engine=self.engine) if some else ():
-                self._untrainable |= {case: reason} if reason else {}
-                self._tell(0, f"training models, {missing[0].name} first")
-
-    def _next_after(self, case: Case) -> list[Case]:
-        """As many as there are jobs beside it, of models without protection."""
-        cases = [other for other in self.plan.cases if not other.protection]
-        later = cases[cases.index(case) + 1 :] if case in cases else []
-        return self._untrained(later)[: (self.jobs or 2) - 1]
-
-    def _untrained(self, cases: Iterable[Case]) -> list[Case]:
-        return [case for case in dict.fromkeys(cases) if not is_finished_run(self._models / case.key)]
-
-    @property
-    def _models(self) -> Path:
-        return self.folder / "models"
 
     def _tell(self, done: int, what: str) -> None:
         self.progress(self._done + done, self._wanted, what)
         if time.monotonic() > self._until:
             raise TimeIsUpError
-
-
-def _why_not_trained(case: Case, models: Path, data_dir: Path | None) -> str:
-    """Train a model; empty if that is done. What cannot be trained has its reason, and the others go on.
-
-    That another process is training it, or was until a moment ago, says nothing of the model.
-    """
-    try:
-        train_case(case, models, data_dir)
-    except TakenError:
-        raise
-    except PriveeError as error:
-        return "" if is_finished_run(models / case.key) else str(error)
-    return ""
-
-
-def _marked(task: Task) -> Task:
-    """The same work if also the files of the defense and the attack are the same."""
-    marks: list[Any] = [source_mark(type(make_defense(task.defense))), source_mark(type(make_attack(task.attack)))]
-    key = hashlib.sha256("".join([task.key, *marks]).encode()).hexdigest()
-    return dataclasses.replace(task, key=key)

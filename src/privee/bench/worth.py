@@ -21,6 +21,8 @@ from privee.theory import rows_in_order
 
 Array = NDArray[np.float64]
 TIMED_ROWS, TIMES = 1000, 3
+DEFENSE = "defense"
+"""Whose fault a reason is. Cells of before also had those of trainings that failed, and do not say which."""
 
 
 class Asked(NamedTuple):
@@ -43,7 +45,7 @@ def worth_of(asked: Asked) -> dict[str, Any]:
         once = handout("", sample, asked.defense, asked.seed)
         (release,) = simulated(sample, defense, asked.seed, 1)
     except PriveeError as error:  # such as a defense that is not for so many classes
-        return {"reason": str(error)}
+        return {"reason": str(error), "of": DEFENSE}
     moved = {
         "l1_moved": once.mean_l1_moved,
         "ranking_kept": once.ranking_kept,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
+from rich.text import Text
 
 from privee.cli.names import (
     ATTACK,
@@ -21,6 +24,7 @@ from privee.cli.names import (
     defense_names,
 )
 from privee.cli.output import InterruptedByUserError, folded, note, out, print_json, progress_bar
+from privee.errors import PriveeError
 
 if TYPE_CHECKING:
     from privee.bench import Board
@@ -55,7 +59,9 @@ def bench(
     folder: Folder = Path("bench-results"),
     known: Annotated[
         Path | None,
-        typer.Option("--from", help="A leaderboard's JSON, measured elsewhere: what it has is not measured again."),
+        typer.Option(
+            "--from", help="A leaderboard's JSON, measured elsewhere: what it has of this is not measured again."
+        ),
     ] = None,
     target: Annotated[
         Path | None, typer.Option("--page", help="Also write it as this page; its picture and JSON go beside it.")
@@ -81,8 +87,9 @@ def bench(
     _check_names(datasets or [], models or [], attacks or [], defenses or [])
 
     from privee.bench import SIZES, Bench, Plan, load_board, make_board, save_board
-    from privee.bench.board import FILE
+    from privee.bench.board import FILE, outside
     from privee.bench.page import check_page
+    from privee.bench.patience import patient
     from privee.bench.plan import MODELS
 
     if target is not None:
@@ -96,23 +103,37 @@ def bench(
         attacks=tuple(attacks or ()),
         protections=None if protections is None else tuple(text for text in protections if text != "none"),
     )
+    command = command_line(full, datasets, models, defenses, attacks, protections, known)
+    if before is not None and (left_out := outside(plan, before)):
+        note(f"{left_out:,} of the {len(before.rows):,} rows of {known} are not asked for, and left out")
+    work = Bench(
+        plan=plan,
+        folder=folder,
+        jobs=jobs,
+        engine="ray" if ray else "local",
+        data_dir=data_dir,
+        minutes=minutes,
+        known=() if before is None else before.lasting,
+    )
+
+    def keep(done: Done) -> Board:
+        board = make_board(plan, folder, done, command, before, "" if known is None else known.name)
+        save_board(board, folder / FILE)
+        return board
+
     try:
         with progress_bar("leaderboard") as progress:
-            work = Bench(
-                plan=plan,
-                folder=folder,
-                jobs=jobs,
-                engine="ray" if ray else "local",
-                data_dir=data_dir,
-                minutes=minutes,
-                progress=progress,
-                known=() if before is None else before.rows,
-            )
+            work.progress = patient(progress)
             done = work.run()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as end:  # the second is that of SIGTERM
+        with contextlib.suppress(PriveeError):  # such as that nothing is measured yet
+            keep(work.so_far(stopped=True))
+        if isinstance(end, SystemExit):
+            raise
         raise InterruptedByUserError("interrupted; the same command goes on where it stopped") from None
-    board = make_board(plan, folder, done, f"privee bench {'--full' if full else '--quick'}", before)
-    save_board(board, folder / FILE)
+    for model, reason in done.untrained.items():
+        note(f"{model} could not be trained: {reason}")
+    board = keep(done)
     written = "" if target is None else _written(board, target)
     _tell_rest(done)
     if as_json:
@@ -121,6 +142,16 @@ def bench(
     print_board(board)
     as_page = f"written: {written}" if written else f"as a page: privee bench page -o {folder}"
     out.print(f"Kept in {folder / FILE}; {as_page}", markup=False)
+
+
+def command_line(
+    full: bool, datasets: Many, models: Many, defenses: Many, attacks: Many, protections: Many, known: Path | None
+) -> str:
+    """What decides what is measured, for whoever wants to do it again; a file without the folder it lay in here."""
+    named = {"--datasets": datasets, "--models": models, "-d": defenses, "-a": attacks, "--protections": protections}
+    options = [word for option, some in named.items() for one in some or () for word in (option, one)]
+    taken = [] if known is None else ["--from", known.name]
+    return shlex.join(["privee", "bench", "--full" if full else "--quick", *options, *taken])
 
 
 def _check_names(datasets: list[str], models: list[str], attacks: list[str], defenses: list[str]) -> None:
@@ -160,16 +191,30 @@ def _written(board: Board, target: Path) -> str:
 
 def print_board(board: Board) -> None:
     """All models together, one line per defense."""
+    from privee.bench.marks import legend, marks_of
     from privee.bench.summary import lines_of
 
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column("", overflow="fold")
-    for heading in ("once", "ten\ntimes", "5\nchosen", "worst\ncolumn", "moved", "ranking\nkept", "AUC\nlost"):
+    for heading in (
+        "mod-\nels",
+        "once",
+        "ten\ntimes",
+        "5\nchosen",
+        "worst\ncolumn",
+        "moved",
+        "ranking\nkept",
+        "AUC\nlost",
+    ):
         table.add_column(heading, justify="right", no_wrap=True)
-    for line in lines_of(board):
+    lines = lines_of(board)
+    for line in lines:
         shares = (line.once, line.ten, line.chosen, line.column, line.l1_moved, line.ranking_kept, line.auc_lost)
-        table.add_row(folded(line.what, 24), *map(_median, shares))
+        what = Text(folded(line.what + marks_of(line), 21))  # not markup: specs have brackets
+        table.add_row(what, str(line.models), *map(_median, shares))
     out.print(table)
+    for words in legend(lines):
+        out.print(words, markup=False)
     out.print(
         "Medians over models. Once, ten times, 5 chosen: of the best guess's error, the share that the best attack is "
         "left with when it asks once, ten times, or five times with own columns of its choice. Moved: mean L1."
