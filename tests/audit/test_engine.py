@@ -27,6 +27,23 @@ def test_whoever_stops_early_is_not_warned_about_what_was_not_done():
         running.close()
 
 
+_kept: list[bytes] = []
+
+
+def _grow(number: int) -> int:
+    """joblib lets a process go that is larger after a task than it was, by 300 MB; it looks once a second."""
+    _kept.append(b"x" * 400_000_000)
+    time.sleep(1.1)
+    return number
+
+
+def test_a_process_that_grew_is_replaced_without_a_word():
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        assert sorted(spread(_grow, range(6), jobs=2)) == [(k, k) for k in range(6)]
+    assert [str(one.message) for one in said] == []
+
+
 def test_what_there_is_not_is_refused():
     with pytest.raises(SettingError, match="jobs must be 1 or more"):
         spread(math.factorial, [1], jobs=0)

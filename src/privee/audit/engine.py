@@ -66,17 +66,30 @@ def _here(call: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> R
         work = Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")
         results = work(delayed(_numbered)(k, call, item) for k, item in enumerate(items))
         try:
-            for number, found in results:
-                yield items[number], found
+            while (one := _next_of(results)) is not None:
+                yield items[one[0]], one[1]
         finally:
             _close(results)
 
 
+def _next_of(results: Iterator[tuple[int, Result]]) -> tuple[int, Result] | None:
+    """The next result, None after the last; a process that grew is replaced by a fresh one without a word."""
+    with _without("A worker stopped while some jobs were given"):
+        return next(results, None)
+
+
 def _close(results: Generator[Any, None, None]) -> None:
     """End its processes; whoever stops early wants to, and is not told about it."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".* tasks which were still being processed", category=UserWarning)
+    with _without(".* tasks which were still being processed"):
         results.close()
+
+
+@contextlib.contextmanager
+def _without(words: str) -> Iterator[None]:
+    """Such warnings of joblib's say nothing to whoever runs attacks."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=words, category=UserWarning)
+        yield
 
 
 def _numbered(number: int, call: Callable[[Item], Result], item: Item) -> tuple[int, Result]:
