@@ -62,6 +62,7 @@ def test_a_slow_defense_is_simulated_for_fewer_rows(sample, monkeypatch):
     """MemGuard takes milliseconds for a vector: thousands of them would take minutes."""
     made = type(defense("memguard"))
     assert made.slow
+    viewed(sample, "memguard").target  # noqa: B018 (its inverse makes a public bank once, which is none of these rows)
     simulated_rows = []
     monkeypatch.setattr(made, "release", lambda self, scores, draws=None: simulated_rows.append(len(scores)) or scores)
     view = viewed(sample, "memguard")
