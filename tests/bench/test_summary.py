@@ -8,11 +8,11 @@ from privee.bench.attacks_section import attacks_section
 from privee.bench.board import load_board, save_board
 from privee.bench.equal_epsilon import section
 from privee.bench.page import page, write_page
-from privee.bench.page_notes import made
+from privee.bench.page_notes import made, weak_guesses
 from privee.bench.picture import LOOKS, NOTHING, ORDERED, PROVEN, SEALED, draw, look_of
 from privee.bench.rows import Measured, Row
 from privee.bench.summary import epsilon_of, lines_of
-from privee.bench.tried import Tried
+from privee.bench.tried import Left, Tried
 from privee.errors import PriveeError
 from tests._support.made_boards import board, row
 
@@ -231,6 +231,24 @@ def test_the_page_says_between_which_scores_an_epsilon_holds():
     text = page(board(*rows), lines_of(board(*rows)), "x")
     assert "- `ranking-only`: score vectors with the same ranking\n- `gaussian`: all score vectors\n" in text
     assert "Epsilon bounds" not in page(board(rows[2]), lines_of(board(rows[2])), "x")
+
+
+def test_a_column_that_seems_told_behind_strong_noise_is_said_to_be_guessed_badly():
+    told = Left(mean=0.99, attack="a", worst=0.6, column="c7", column_attack="a", attacks=1, records=60)
+    ours, any_two = "any two score vectors with the same ranking", "any two score vectors"
+    rows = {
+        (spec, epsilon, same): dataclasses.replace(row(spec, epsilon=epsilon, same=same), once=told, ten=told, chosen=told)
+        for spec, epsilon, same in (
+            ("record-order:epsilon=1", 1.0, any_two),
+            ("record-order:epsilon=16", 16.0, any_two),
+            ("ordered-dp:epsilon=1", 1.0, ours),
+            ("ope", None, ""),
+        )
+    }
+    said = {name[0]: "Where the guess is weak" in weak_guesses(board(one)) for name, one in rows.items()}
+    assert said == dict.fromkeys(said, False) | {"record-order:epsilon=1": True}
+    text = page(board(*rows.values()), lines_of(board(*rows.values())), "x")
+    assert "`c7` of digits (0.60 to 0.60 left there)" in text
 
 
 def test_what_an_earlier_version_measured_is_marked():

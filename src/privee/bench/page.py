@@ -13,7 +13,7 @@ from privee.bench.attacks_section import attacks_section
 from privee.bench.board import Board, board_text
 from privee.bench.equal_epsilon import section as equal_epsilon_section
 from privee.bench.marks import legend, marks, marks_of
-from privee.bench.page_notes import epsilons, made, not_in_it
+from privee.bench.page_notes import epsilons, made, not_in_it, weak_guesses
 from privee.bench.picture import SHOWN_DPI, draw
 from privee.bench.rows import Row
 from privee.bench.summary import Line, Spread, lines_of
@@ -104,7 +104,7 @@ def page(board: Board, lines: Sequence[Line], stem: str) -> str:
         f"Median over the models ({', '.join(' '.join(one) for one in models)}), in brackets the worst of them. Lost: "
         "against the scores themselves, in points.",
         _summary(lines),
-        *filter(None, [epsilons(board)]),
+        *filter(None, [epsilons(board), weak_guesses(board)]),
         equal_epsilon_section(board),
         *filter(None, [attacks_section(board)]),
         "## Every model",

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 from privee.audit.grid import ASKED_RECORDS
 from privee.bench.board import Board
 from privee.bench.cases import PASSIVE_COLUMNS
+
+NEXT_TO_NOTHING, TOLD = 1.0, 0.9
+"""An epsilon, and less left than this where it seems told in spite of it."""
+ANY_TWO = "any two score vectors"
 
 
 def epsilons(board: Board) -> str:
@@ -21,6 +27,29 @@ def epsilons(board: Board) -> str:
     )
     told = (f"- {', '.join(f'`{name}`' for name in names)}: {same}" for same, names in found.items())
     return "\n".join([words, "", *told])
+
+
+def weak_guesses(board: Board) -> str:
+    """Columns that seem told where next to nothing can be: it is their guess that is weak there."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for row in board.usable:
+        hidden = (row.worth.get("epsilon") or math.inf) <= NEXT_TO_NOTHING and row.worth.get("same") == ANY_TWO
+        for left in (row.once, row.chosen) if hidden and not row.protection else ():
+            if left is not None and left.column and left.worst < TOLD:
+                found.setdefault(row.dataset, {}).setdefault(left.column, []).append(left.worst)
+    if not found:
+        return ""
+    told = (
+        f"`{column}` of {dataset} ({min(left):.2f} to {max(left):.2f} left there)"
+        for dataset, columns in found.items()
+        for column, left in columns.items()
+    )
+    return (
+        f"**Where the guess is weak.** An epsilon of {NEXT_TO_NOTHING:g} between any two score vectors lets next to "
+        "nothing through, and five answers not much. A column that seems told behind it is one that an attack guesses "
+        f"better than the guesses it is measured against, from own columns alone: {', '.join(told)}. Of these, every "
+        "line says more told than the release tells, and the worst model of *column* is mostly theirs."
+    )
 
 
 def not_in_it(board: Board) -> str:
