@@ -237,7 +237,9 @@ def test_a_column_that_seems_told_behind_strong_noise_is_said_to_be_guessed_badl
     told = Left(mean=0.99, attack="a", worst=0.6, column="c7", column_attack="a", attacks=1, records=60)
     ours, any_two = "any two score vectors with the same ranking", "any two score vectors"
     rows = {
-        (spec, epsilon, same): dataclasses.replace(row(spec, epsilon=epsilon, same=same), once=told, ten=told, chosen=told)
+        (spec, epsilon, same): dataclasses.replace(
+            row(spec, epsilon=epsilon, same=same), once=told, ten=told, chosen=told
+        )
         for spec, epsilon, same in (
             ("record-order:epsilon=1", 1.0, any_two),
             ("record-order:epsilon=16", 16.0, any_two),
