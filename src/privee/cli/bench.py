@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,7 +28,7 @@ from privee.cli.output import InterruptedByUserError, folded, note, out, print_j
 from privee.errors import PriveeError
 
 if TYPE_CHECKING:
-    from privee.bench import Board
+    from privee.bench import Bench, Board
     from privee.bench.running import Done
     from privee.bench.summary import Spread
 
@@ -89,7 +90,6 @@ def bench(
     from privee.bench import SIZES, Bench, Plan, load_board, make_board, save_board
     from privee.bench.board import FILE, outside
     from privee.bench.page import check_page
-    from privee.bench.patience import patient
     from privee.bench.plan import MODELS
 
     if target is not None:
@@ -121,16 +121,7 @@ def bench(
         save_board(board, folder / FILE)
         return board
 
-    try:
-        with progress_bar("leaderboard") as progress:
-            work.progress = patient(progress)
-            done = work.run()
-    except (KeyboardInterrupt, SystemExit) as end:  # the second is that of SIGTERM
-        with contextlib.suppress(PriveeError):  # such as that nothing is measured yet
-            keep(work.so_far(stopped=True))
-        if isinstance(end, SystemExit):
-            raise
-        raise InterruptedByUserError("interrupted; the same command goes on where it stopped") from None
+    done = _measured(work, keep)
     for model, reason in done.untrained.items():
         note(f"{model} could not be trained: {reason}")
     board = keep(done)
@@ -142,6 +133,22 @@ def bench(
     print_board(board)
     as_page = f"written: {written}" if written else f"as a page: privee bench page -o {folder}"
     out.print(f"Kept in {folder / FILE}; {as_page}", markup=False)
+
+
+def _measured(work: Bench, keep: Callable[[Done], Board]) -> Done:
+    """Measure with a progress bar; whoever is stopped keeps the board of what there is."""
+    from privee.bench.patience import patient
+
+    try:
+        with progress_bar("leaderboard") as progress:
+            work.progress = patient(progress)
+            return work.run()
+    except (KeyboardInterrupt, SystemExit) as end:  # the second is that of SIGTERM
+        with contextlib.suppress(PriveeError):  # such as that nothing is measured yet
+            keep(work.so_far(stopped=True))
+        if isinstance(end, SystemExit):
+            raise
+        raise InterruptedByUserError("interrupted; the same command goes on where it stopped") from None
 
 
 def command_line(
